@@ -17,7 +17,7 @@ NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy \
 	python3-flask python3-django
 # prometheus for its promtool.
-LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus mkdocs $(NPM_PACKAGES)
+LINT_PACKAGES := $(TEST_PACKAGES) clang-format shellcheck prometheus mkdocs $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside the peers of
 # bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
@@ -42,7 +42,7 @@ ARCH_TEST_PACKAGES = $(call of_arch,$(RUN_PACKAGES) libssl-dev libcmocka-dev lib
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
 ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 # buildah also where an engine answers: it gives each file the time of the commit.
-DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
+DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) $(SITE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
 	python3-setuptools $(NPM_PACKAGES))
 JOBS := $(shell nproc)
 # The architecture to build for, amd64 or arm64: of `make image` and `make deb`. For the other one
@@ -89,7 +89,7 @@ endef
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
 	soak-selftest soak-parts lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
-		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice \
+		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
 		packages-image packages-analyze packages-dist packages-arch-test \
 	packages-valgrind packages-fuzz packages-browser packages-bench
@@ -217,13 +217,13 @@ fuzz: packages-fuzz ## libFuzzer, SECONDS=60 for each target
 fuzz-selftest: packages-fuzz ## whether fuzzing finds seeded bugs
 	@tests/fuzz/selftest
 
-# Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
-bench-instructions: packages-bench build ## instructions a request, beside the baseline
+# Instructions per request, beside the recorded baseline; RECORD=1 makes this run the baseline.
+bench-instructions: packages-bench build ## instructions per request, beside the baseline
 	@bench/instructions $(if $(RECORD),--record)
 
 # The suite and all that looks for faults, one after the other; hours. What they counted becomes
 # RELIABILITY.md. QUICK=1 takes some minutes. SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos
-# soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
+# soak" runs these, and keeps the results of others; RESUME=1 continues where it was interrupted.
 verify: packages-test ## everything that looks for faults; writes RELIABILITY.md
 	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
@@ -293,6 +293,8 @@ dist: packages-dist ## all files of a release in dist/, from the last commit
 	@$(SUDO) packaging/dist
 dist-twice: packages-dist ## the same twice, which must give the same bits
 	@$(SUDO) packaging/dist --twice
+try-dist: packages-roots ## the files of dist/, alone, in a fresh Debian 12
+	@$(SUDO) packaging/try_dist
 
 clean: ## remove the builds
 	@rm -rf dist build build-dev build-asan build-fuzz build-analyze build-valgrind

@@ -65,7 +65,8 @@ static void drain(void)
 		loop_stop();
 		return;
 	}
-	log_event(LOG_INFO, "draining", "%u requests and %u pushes under way", http_request_count(), outbound_count());
+	log_event(LOG_INFO, "draining", "%u requests and %u pushes are still open", http_request_count(),
+		  outbound_count());
 	notify_manager("STOPPING=1");
 	http_drain();
 	patterns_drain();

@@ -401,7 +401,7 @@ def run_page(program, page):
 
 
 def sessions(program, page):
-    """Runs a page, and runs it again if it failed and midnight passed meanwhile."""
+    """Runs a page, and runs it again if it failed and midnight passed during the run."""
     while True:
         day = datetime.datetime.now(datetime.timezone.utc).date()
         findings, count = run_page(program, page)

@@ -7,6 +7,7 @@ a request must have. tests/test_frozen.py OPENAPI_JSON [--record]
 Until the first release a deliberate change is recorded, in the commit that states why. After the
 release the content of the file stays for all of 1.x.
 """
+import copy
 import json
 import pathlib
 import re
@@ -153,11 +154,58 @@ def broken(frozen, contract, rows):
     for at, row in rows.items():
         parent, _, _ = at.rpartition(" /")
         is_request = ": body " in at or at.split()[1].rstrip(":") in contract.of_requests
-        if at not in frozen and parent in frozen and is_request and row.get("required"):
+        # The row of a schema is a dictionary; a value of an enumeration is `True`.
+        is_required = isinstance(row, dict) and row.get("required")
+        if at not in frozen and parent in frozen and is_request and is_required:
             yield f"{at} is new, and requests without it are refused"
 
 
-contract = Contract(json.loads(pathlib.Path(sys.argv[1]).read_text()))
+def changed(document, change):
+    """The faults when `change` was applied to a copy of the contract."""
+    after = copy.deepcopy(document)
+    change(after)
+    before, contract = Contract(document), Contract(after)
+    return list(broken(before.rows, contract, contract.rows))
+
+
+def check_itself(document):
+    """Changes of the contract, each of which is or is not a fault."""
+
+    def lock_request(contract):
+        return contract["components"]["schemas"]["LockRequest"]
+
+    def acquire(contract):
+        return contract["paths"]["/locks/{name}"]["post"]
+
+    def require(contract):
+        lock_request(contract)["properties"]["new"] = {"type": "string"}
+        lock_request(contract).setdefault("required", []).append("new")
+
+    passes = {
+        "nothing": lambda c: None,
+        "a new value of an enumeration in a request": lambda c: lock_request(c)["properties"]["mode"]["enum"].append("new"),
+        "a new optional field of a request": lambda c: lock_request(c)["properties"].update(new={"type": "string"}),
+        "a new field of an answer": lambda c: c["components"]["schemas"]["Info"]["properties"].update(new={"type": "string"}),
+        "a new code of a problem": lambda c: acquire(c)["x-problems"].append("new"),
+    }
+    fails = {
+        "a new field that a request must have": require,
+        "a removed field": lambda c: lock_request(c)["properties"].pop("ttl_ms"),
+        "a removed value of an enumeration": lambda c: lock_request(c)["properties"]["mode"]["enum"].pop(),
+        "a lowered maximum": lambda c: c["components"]["schemas"]["LockTtl"].update(maximum=1000),
+        "another scope": lambda c: acquire(c).update({"x-scope": "locks:{name}:renamed"}),
+        "a removed path": lambda c: c["paths"].pop("/locks/{name}"),
+        "a removed code of a problem": lambda c: acquire(c)["x-problems"].pop(),
+    }
+    for what, change in passes.items():
+        assert not changed(document, change), f"{what} is no fault"
+    for what, change in fails.items():
+        assert changed(document, change), f"{what} is a fault"
+
+
+document = json.loads(pathlib.Path(sys.argv[1]).read_text())
+check_itself(document)
+contract = Contract(document)
 rows = now(contract)
 if "--record" in sys.argv:
     lines = ",\n".join(f"{json.dumps(at)}: {json.dumps(rows[at])}" for at in sorted(rows))

@@ -2,7 +2,7 @@
 """The clients of clients/ under outages: tests/test_ledger.py PATTERND python|javascript
 
 Programs of tests/libraries/ledger.* send messages, work on a queue by `work`, and hold a lock.
-Meanwhile the daemon is killed or stopped, Redis is stopped or fails over, or programs are ended.
+During this, the daemon is killed or stopped, Redis is stopped or fails over, or programs are ended.
 Each way has its own daemon and Redis, and all ways run at once. Then the ledger of their steps must
 show that
 

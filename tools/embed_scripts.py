@@ -14,7 +14,7 @@ A script file reads:
     --@flags allow-oom         flags of the '#!lua' line. Without flags Redis refuses the script if
                                it is out of memory or a replica
     --@idempotent              wraps the script with lua/lib/idempotency.lua: a replay returns the
-                               reply again. Do not use it for a reply that lets a client go on
+                               reply again. Do not use it for a reply that lets a client proceed
     --@idempotent proof        the same for a script that grants something for a time
     --@idempotent window       the same for a decision that holds for a time; a replay after that
                                decides again

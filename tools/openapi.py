@@ -32,7 +32,7 @@ The handler then gets `reset_x` beside `has_x`, and neither if the member is abs
                         must have it.
     x-replay: ...       only of an operation that takes an Idempotency-Key: the answer to a
                         repeated request: done | current | window, or the problem once the grant
-                        has ended. A response that lets a client go on is never `done`.
+                        has ended. A response that lets a client proceed is never `done`.
     x-stale: true       of an operation that reads: a replica may serve it
     x-deprecated-at, x-successor
                         only of an operation with `deprecated: true`: the day since which it is

@@ -1,6 +1,6 @@
 -- First in, first out. wrk does not report which connection a request is for, so what one
--- connection began (a lock that was taken, a message that was received) the next one that is free
--- goes on with.
+-- connection began (a lock that was taken, a message that was received) the next free one
+-- continues.
 return function()
   local first, last, items = 1, 0, {}
   return {

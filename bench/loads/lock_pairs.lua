@@ -1,4 +1,4 @@
--- Takes and releases locks of patternd, each with a name of its own until the names come round. An
+-- Takes and releases locks of patternd, each with a separate name until the names come round. An
 -- operation is a pair.
 require("report")
 

@@ -60,7 +60,7 @@ export class Lease {
     this.#timer = null;
   }
 
-  /** Runs what ends it. When that fails, the lease goes on, unless it ran out meanwhile. */
+  /** Runs what ends it. When that fails, the lease continues, unless it ran out by then. */
   async _ending(end) {
     this._isEnding = true;
     try {

@@ -234,7 +234,7 @@ export interface WorkOptions extends ReceiveOptions {
   concurrency?: number | undefined;
   /** Ends the loop, as SIGTERM does. */
   stop?: Signal | undefined;
-  /** For how long what runs may go on after a stop: 20 s. Then it is returned, uncounted. */
+  /** For how long what runs may continue after a stop: 20 s. Then it is returned, uncounted. */
   drainMs?: number | undefined;
   /**
    * Whether SIGTERM and SIGINT end the loop: true. A second one returns what still runs at once.
@@ -504,7 +504,8 @@ export class Queue {
   /**
    * Works the queue until it is stopped: runs `handler` for `concurrency` messages at once. What it
    * returns becomes the result; when it throws, the message is rejected with that as its reason.
-   * Goes on after an outage of any length. Throws what repetition cannot mend, such as a bad token.
+   * Continues after an outage of any length. Throws what repetition cannot correct, such as a bad
+   * token.
    */
   work<T = any>(handler: (message: Message<T>) => unknown, options?: WorkOptions): Promise<void>;
   /** One message, or null. It is extended until it is settled. */

@@ -168,7 +168,7 @@ static void on_put(struct request *req, const struct reply *r)
 		return;
 	case CACHE_PUT_STALE_TICKET:
 		answer_problem(req, P_TICKET_EXPIRED,
-			       "the ticket for '%s' has expired, or the value was written or deleted meanwhile",
+			       "the ticket for '%s' has expired, or the value was written or deleted since",
 			       in->key.at);
 		return;
 	case CACHE_PUT_PRECONDITION_FAILED:

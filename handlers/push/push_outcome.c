@@ -58,7 +58,7 @@ int64_t push_outcome_not_received(struct push_target *t, int status)
 }
 
 /* A success of a request that began before the pause does not end the pause. */
-static void go_on(struct push_target *t)
+static void resume(struct push_target *t)
 {
 	if (push_state_backs_off(t))
 		return;
@@ -81,7 +81,7 @@ static void on_done(struct push_target *t, struct push_job *j)
 	t->counts[PUSH_COUNT_ACKNOWLEDGED]++;
 	t->failed_in_a_row = 0;
 	push_state_end(t, j, PUSH_ACKNOWLEDGE, true, -1);
-	go_on(t);
+	resume(t);
 }
 
 static void on_failed(struct push_target *t, struct push_job *j)

@@ -171,7 +171,7 @@ static bool wants_more(const struct receive_order *order)
 }
 
 /* Call it once the messages of a call have been taken and paid for. */
-static void go_on_from(struct request *req, bool has_taken)
+static void proceed_from(struct request *req, bool has_taken)
 {
 	struct receive_order *order = req->work;
 
@@ -209,7 +209,7 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 	else if (order->count == 0 && p->was_refused && !order->in_turn && wait_left_ms(req) > 0)
 		attempt(req);
 	else
-		go_on_from(req, false);
+		proceed_from(req, false);
 }
 
 static void pay(struct request *req, size_t first)
@@ -274,7 +274,7 @@ static void on_received(struct request *req, const struct reply *r)
 	if (order->payment && order->count > before)
 		pay(req, before);
 	else
-		go_on_from(req, taken > 0);
+		proceed_from(req, taken > 0);
 }
 
 /* The client disconnected. With an Idempotency-Key it can still fetch its messages by a retry. */
@@ -366,7 +366,7 @@ static void look(struct request *req)
 }
 
 /* The deliveries are settled, or the request has none. */
-static void go_on(struct request *req)
+static void proceed(struct request *req)
 {
 	const struct receive_order *order = req->work;
 
@@ -413,7 +413,7 @@ void receive_begin(struct request *req, const struct receive_order *given)
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
 	if (given->settle && given->settle->count)
-		queue_settle_send(req, given->settle, go_on);
+		queue_settle_send(req, given->settle, proceed);
 	else
-		go_on(req);
+		proceed(req);
 }

@@ -45,7 +45,7 @@ struct queue_settle {
 	size_t queue_count;
 	bool names_queue; /* each delivery names its queue, in the request and in the answer */
 	/*
-	 * the request continues afterwards, so these calls have idempotency records of their own
+	 * the request continues afterwards, so these calls have separate idempotency records
 	 * parts
 	 */
 	bool is_part;

@@ -1,7 +1,7 @@
 /*
  * ratelimit_authorize: decides for a reverse proxy, which asks about the request of its own client.
- * That client chose the request line and the headers, and wants to pass. So this file must use none
- * of them except the header that has the key.
+ * That client chose the request line and the headers, and wants to pass. So this file must not use
+ * any of them except the header that has the key.
  */
 #include <strings.h>
 

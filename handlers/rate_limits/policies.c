@@ -206,7 +206,7 @@ void ratelimit_policy_get(struct request *req, const struct ratelimit_policy_get
 		call_send(get_one(req, in->name, (struct text){ 0 }), on_state);
 }
 
-/* ---- GET /ratelimit/policies: the file's policies first, on pages of their own ---- */
+/* ---- GET /ratelimit/policies: the file's policies first, on separate pages ---- */
 
 #define FILE_CURSOR "file."
 

@@ -206,7 +206,7 @@ static size_t counting_set(const struct set_combination *co)
 	return which;
 }
 
-static void go_on(struct request *req)
+static void proceed(struct request *req)
 {
 	struct set_combination *co = req->work;
 	const struct slots *slots = co->slots;
@@ -238,7 +238,7 @@ static void on_sizes(struct request *req, const struct reply *r)
 	for (size_t i = 0; i < group->count; i++)
 		co->sizes[group->which[i]] = reply_int(r, SET_SIZES_SIZES + i);
 	if (--co->pending == 0)
-		go_on(req);
+		proceed(req);
 }
 
 /* ---- GET /sets/combine ---- */

@@ -7,7 +7,7 @@
  *
  * Each step is one script that works on about 5000 members at most, however large the sets are.
  * Every script has the keys of one slot, so sets in several slots of a Cluster are merged in the
- * same way.
+ * same way. This file must not change the set before the last step.
  */
 #include <stdio.h>
 
@@ -98,7 +98,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 /* ---- A page: the members that stay are added to the result ---- */
 
 /* The page is done. */
-static void go_on(struct request *req)
+static void proceed(struct request *req)
 {
 	struct set_merge *m = req->work;
 	bool is_last = strcmp(m->cursor, "0") == 0;
@@ -121,7 +121,7 @@ static void on_put(struct request *req, const struct reply *r)
 		return;
 	}
 	m->built = reply_int(r, SET_MERGE_PUT_MEMBERS);
-	go_on(req);
+	proceed(req);
 }
 
 static void put_page(struct request *req)
@@ -159,7 +159,7 @@ static void filter_page(struct request *req)
 	struct set_merge *m = req->work;
 
 	if (m->page_count == 0) {
-		go_on(req);
+		proceed(req);
 		return;
 	}
 	if (!m->slots || m->group == m->slots->count) {

@@ -2,7 +2,7 @@
  * pages: lists pages, sets whether they keep a total, and deletes them; visitors and views share
  * this code. A page has one key per day and no list of its days, so a delete goes through all days
  * that it may have, in steps. The page's first key only means that the page exists
- * (lua/visitors/lib_page.lua).
+ * (lua/visitors/lib_page.lua). This file must not know what the key of a day stores.
  */
 #include "visitors/visitor_call.h"
 

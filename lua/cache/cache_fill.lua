@@ -8,7 +8,7 @@
 --@reply 0: cached
 --@reply -1 in_progress: retry_at_ms int, look_at_ms int
 -- granted: there is no value, and the given ticket is valid now. in_progress: there is no value,
--- and another ticket is valid until retry_at_ms. look_at_ms is when a request that goes on waiting
+-- and another ticket is valid until retry_at_ms. look_at_ms is when a request that still waits
 -- should try again (-1: when it is notified). cache_put removes the wait queue, so a request that
 -- finds a value need not leave it.
 -- Nothing is reserved for waiters: the ticket goes to the first request that finds no valid one,

@@ -25,7 +25,7 @@
 -- metadata are as they were.
 -- held: the lock number `which` (from 0) is held until expires_at_ms at the latest. If mode is '',
 -- that lock is free, and offered to another waiter until then. next_at_ms is when another try may
--- succeed; for a ticket that goes on waiting, when it should try (-1: when it is notified).
+-- succeed; for a ticket that still waits, when it should try (-1: when it is notified).
 -- not_holder: the token presented does not hold the lock. An expired token never makes a new lock.
 -- A replay returns the first reply with the present expires_at_ms, while the granted token holds
 -- each lock.

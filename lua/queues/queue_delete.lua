@@ -13,6 +13,6 @@ if redis.call('ZCARD', room_key) > 0 then
 --@include waiters
   waiters_wake_all(room_key, room_key, 0)
 end
-table.remove(KEYS, 9) -- its waiters go on waiting
+table.remove(KEYS, 9) -- its waiters still wait
 local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

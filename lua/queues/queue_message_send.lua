@@ -23,7 +23,7 @@
 -- stored.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
 -- full: max_messages leaves no room for all of them; nothing is stored. count is how many are not
--- duplicates. is_waiting is 1 for a sender that goes on waiting; it should try again at look_at_ms
+-- duplicates. is_waiting is 1 for a sender that still waits; it should try again at look_at_ms
 -- (-1: when it is notified).
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue

@@ -9,7 +9,7 @@
 --@shape limit_check: fits int, decision (limit_decision)
 --@reply 1 admitted, 2 counted_refusal: is_waiting int, look_at_ms int, checks (limit_check)...
 --@reply 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
--- fits is 1 when the check fits on its own. is_waiting is 1 for a request that goes on waiting;
+-- fits is 1 when the check fits on its own. is_waiting is 1 for a request that still waits;
 -- look_at_ms is then when it should try again (-1: when it is notified). A request waits at the
 -- limit that takes longest to have room, unless that takes longer than it may wait. No request that
 -- waits overtakes another. While it waits it is not refused, so it counts nothing.

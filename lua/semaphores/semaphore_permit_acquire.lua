@@ -8,7 +8,7 @@
 --@reply 1 taken: held int, expires_at_ms int, owner text, sealed text
 --@reply 0 none_free: semaphore_refusal
 --@shape semaphore_refusal: next_at_ms int, held int, waiter_count int
--- next_at_ms is when another try may succeed; for a ticket that goes on waiting, when it should try
+-- next_at_ms is when another try may succeed; for a ticket that still waits, when it should try
 -- (-1: when it is notified).
 -- A replay returns the first reply with the present held and expires_at_ms, while the permit is
 -- valid.

@@ -57,7 +57,7 @@ void access_reload(void)
 	}
 	access_close();
 	table = fresh;
-	log_event(LOG_INFO, "tokens_read", "%zu tokens from %s", table->count, config()->tokens);
+	log_event(LOG_INFO, "tokens_read", "read %zu tokens from %s", table->count, config()->tokens);
 }
 
 /* ---- The token ---- */

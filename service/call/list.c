@@ -74,7 +74,7 @@ static void look_further(struct request *req, struct listing *l)
 		list_scan(req, l);
 }
 
-static void go_on(struct request *req, struct listing *l)
+static void proceed(struct request *req, struct listing *l)
 {
 	if (l->found_count < l->limit && l->next.at && loop_now_us() < l->until_us)
 		look_further(req, l);
@@ -107,7 +107,7 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 				       .glob = glob,
 				       .type = type,
 				       .limit = (size_t)limit,
-				       .go_on = go_on,
+				       .proceed = proceed,
 				       .until_us = loop_now_us() + (of->is_indexed ? INDEX_US : SCAN_US) };
 		l->found = arena_alloc(&req->arena, l->limit * sizeof(*l->found));
 	}

@@ -82,7 +82,7 @@ static void on_forgotten(struct request *req, const struct reply *r)
 
 	(void)r;
 	if (--l->looks_owed == 0)
-		l->go_on(req, l);
+		l->proceed(req, l);
 }
 
 /* Removes the names in the reply's items from `at` on. */
@@ -134,7 +134,7 @@ static void on_page(struct request *req, const struct reply *r)
 	if (end < r->count)
 		forget(req, l, r, end);
 	else
-		l->go_on(req, l);
+		l->proceed(req, l);
 }
 
 void list_names(struct request *req, struct listing *l)

@@ -181,7 +181,7 @@ static void on_scan(struct request *req, const struct reply *reply)
 	keep(req, l, l->of->is_channels ? reply : reply_item(reply, SCAN_KEYS), next_step);
 	if (l->next.at)
 		list_scan_at(req, l, l->next);
-	l->go_on(req, l);
+	l->proceed(req, l);
 }
 
 static void scan(struct request *req, struct listing *l)

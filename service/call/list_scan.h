@@ -10,7 +10,7 @@
 /* Moves to a cursor, which is absent at the start. False: it is not a cursor of this list. */
 bool list_scan_at(struct request *req, struct listing *l, struct text cursor);
 
-/* Reads keys from there: adds to `found`, sets `next`, and calls `go_on` at the end. */
+/* Reads keys from there: adds to `found`, sets `next`, and calls `proceed` at the end. */
 void list_scan(struct request *req, struct listing *l);
 
 #endif

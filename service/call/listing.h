@@ -37,7 +37,7 @@ struct listing {
 	struct text next; /* cursor of the next page; absent: this was the last page */
 	size_t looks_owed;
 	/* Called after each step: makes the next step, or answers. */
-	void (*go_on)(struct request *req, struct listing *l);
+	void (*proceed)(struct request *req, struct listing *l);
 	/*
 	 * The place that is read next. A page may have room for fewer keys than one SCAN step
 	 * found, so the keys of a step are listed in the order of a hash. The cursor is then the

@@ -41,7 +41,7 @@ static bool has_name(const struct rebuild *b, struct text rest)
 	return false;
 }
 
-static void go_on(struct request *req, struct rebuild *b)
+static void proceed(struct request *req, struct rebuild *b)
 {
 	if (strcmp(b->step, "0") == 0) {
 		b->slot = topology_next_node(b->slot);
@@ -70,7 +70,7 @@ static void add_some(struct request *req, struct rebuild *b)
 	size_t count = b->add_count - b->add_next;
 
 	if (count == 0) {
-		go_on(req, b);
+		proceed(req, b);
 		return;
 	}
 	assert(b->adds);

@@ -200,7 +200,7 @@ struct tls_session *tls_session_new(struct tls_context *c, int fd, const char *h
 	gnutls_session_set_ptr(s->tls, s);
 	gnutls_session_set_verify_function(s->tls, verify);
 	gnutls_transport_set_int(s->tls, fd);
-	gnutls_handshake_set_timeout(s->tls, 0); /* the caller has a timeout of its own */
+	gnutls_handshake_set_timeout(s->tls, 0); /* the caller has a timeout */
 	return s;
 }
 

@@ -150,7 +150,7 @@ static void on_up(struct redis_connection *c)
 	snprintf(n->server, sizeof(n->server), "%s", connection_server(c));
 	if (!was_usable) {
 		n->trouble[0] = '\0';
-		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
+		log_event(LOG_INFO, "redis_connected", "connected to %s at %s", n->server, n->url.address);
 	}
 	n->callbacks->up(n);
 }

@@ -214,7 +214,8 @@ static void on_master(struct text host, long port)
 	if (!master) {
 		master = node_new(&url, &node_callbacks);
 	} else if (strcmp(master->url.address, url.address) != 0) {
-		log_event(LOG_WARN, "redis_master_moved", "from %s to %s", master->url.address, url.address);
+		log_event(LOG_WARN, "redis_master_moved", "the master moved from %s to %s", master->url.address,
+			  url.address);
 		metrics_count(METRIC_redis_failovers);
 		master->url = url;
 		node_retarget(master);

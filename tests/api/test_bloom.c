@@ -310,7 +310,7 @@ static void a_retried_add_returns_the_first_answer(void **state)
  * The connection to Redis is lost after Redis answered some of the steps. The effect is unknown
  * until the client retries.
  */
-static void a_retry_goes_on_where_the_first_broke_off(void **state)
+static void a_retry_continues_where_the_first_broke_off(void **state)
 {
 	(void)state;
 	if (redis.cluster)
@@ -397,7 +397,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_thousand_items_are_many_short_calls, stage_forget),
 		cmocka_unit_test_teardown(an_item_is_added_by_one_of_many, stage_forget),
 		cmocka_unit_test_teardown(a_retried_add_returns_the_first_answer, stage_forget),
-		cmocka_unit_test_teardown(a_retry_goes_on_where_the_first_broke_off, stage_forget),
+		cmocka_unit_test_teardown(a_retry_continues_where_the_first_broke_off, stage_forget),
 		cmocka_unit_test_teardown(a_refusal_half_way_has_an_effect, stage_forget),
 		cmocka_unit_test_teardown(a_full_filter_reports_it, stage_forget),
 		cmocka_unit_test_teardown(a_large_filter_is_deleted_whole, stage_forget),

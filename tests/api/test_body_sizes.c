@@ -87,7 +87,7 @@ static void a_request_may_have_64_kib_more(void **state)
 	client_forget(client);
 }
 
-/* A request that waits may have only 64 KiB in all, since its body stays in memory meanwhile. */
+/* A request that waits may have only 64 KiB in all, since its body stays in memory until then. */
 static void a_request_that_waits_may_have_64_kib(void **state)
 {
 	static const struct taker waits = { "POST", "/locks/l", "{\"wait_ms\":1,\"metadata\":", "}", "", 201 };

@@ -111,7 +111,7 @@ static void a_value_costs_a_script_a_daemon(void **state)
 			const char *ticket = fill_ticket(post(FILL, LONG));
 			gather(counts[i], sides);
 			long long scripts = server_scripts_run(&redis), commands = server_commands_run(&redis);
-			nap_ms(50); /* the daemons send nothing meanwhile */
+			nap_ms(50); /* the daemons send nothing in this time */
 			assert_int_equal(server_commands_run(&redis), commands);
 			assert_status(http(client, "PUT", A, VALUE, ticket), 201);
 			wait_until(answered(sides * counts[i]) == sides * counts[i], SOON_MS);

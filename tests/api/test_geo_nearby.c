@@ -178,7 +178,7 @@ static const char *paged(size_t limit, const char *sort)
 	return line;
 }
 
-static void nearby_goes_on_page_by_page(void **state)
+static void nearby_continues_page_by_page(void **state)
 {
 	static const char *const settings[] = { NULL, "{}", "{\"cells\":5}" };
 	static const char *const wrong[] = { "x", "-1", "1x", "1-0", "1000", "10000", "99999999999999999999" };
@@ -463,7 +463,7 @@ int main(void)
 		cmocka_unit_test_teardown(distance_in_every_unit, stage_forget),
 		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, stage_forget),
 		cmocka_unit_test_teardown(nearby_stops_at_ten_by_default, stage_forget),
-		cmocka_unit_test_teardown(nearby_goes_on_page_by_page, stage_forget),
+		cmocka_unit_test_teardown(nearby_continues_page_by_page, stage_forget),
 		cmocka_unit_test_teardown(nearby_ends_after_a_thousand, stage_forget),
 		cmocka_unit_test_teardown(several_sets_are_searched_as_one, stage_forget),
 		cmocka_unit_test_teardown(the_centre_can_be_left_out, stage_forget),

@@ -126,7 +126,7 @@ static void note(const json_t *item)
 	came[n] = true;
 }
 
-/* Some keys may be listed twice, since Redis may resize its table meanwhile. */
+/* Some keys may be listed twice, since Redis may resize its table between two pages. */
 static void paging_finds_every_key(void **state)
 {
 	static const char *const queries[] = { "limit=1", "limit=7", "limit=1000", "limit=7&match=*" };

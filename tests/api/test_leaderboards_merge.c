@@ -1,6 +1,6 @@
 /*
  * Merges of leaderboards over HTTP: a week is merged from its days. A merge happens all at once or
- * not at all, also for retries and for clients that read meanwhile.
+ * not at all, also for retries and for clients that read at the same time.
  */
 #include <pthread.h>
 #include <setjmp.h>

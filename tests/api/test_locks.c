@@ -127,7 +127,7 @@ static void a_refusal_has_the_holder_and_its_time(void **state)
 	assert_status(acquire(a_minute), 201);
 }
 
-static void each_entry_has_a_token_of_its_own(void **state)
+static void each_entry_has_a_separate_token(void **state)
 {
 	(void)state;
 	struct answer first = acquire("{\"ttl_ms\":30000,\"owner\":\"worker-7\"}"),
@@ -489,7 +489,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_free_lock_is_taken, stage_forget),
 		cmocka_unit_test_teardown(all_of_a_request_may_be_left_out, stage_forget),
 		cmocka_unit_test_teardown(a_refusal_has_the_holder_and_its_time, stage_forget),
-		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, stage_forget),
+		cmocka_unit_test_teardown(each_entry_has_a_separate_token, stage_forget),
 		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, stage_forget),
 		cmocka_unit_test_teardown(metadata_is_bounded, stage_forget),
 		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),

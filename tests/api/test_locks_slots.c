@@ -145,7 +145,7 @@ static void a_short_ttl_bears_a_long_wait(void **state)
 	raw_close(w);
 }
 
-static void a_lock_that_is_lost_meanwhile_keeps_none(void **state)
+static void a_lock_lost_during_the_wait_keeps_none(void **state)
 {
 	(void)state;
 	struct answer held = take_one(high, "{}");
@@ -325,7 +325,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
 		cmocka_unit_test_teardown(it_waits_for_the_one_that_is_held, pair_forget),
 		cmocka_unit_test_teardown(a_short_ttl_bears_a_long_wait, pair_forget),
-		cmocka_unit_test_teardown(a_lock_that_is_lost_meanwhile_keeps_none, pair_forget),
+		cmocka_unit_test_teardown(a_lock_lost_during_the_wait_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(when_the_wait_ends_nothing_is_kept, pair_forget),
 		cmocka_unit_test_teardown(a_client_that_leaves_keeps_nothing, pair_forget),
 		cmocka_unit_test_teardown(what_is_not_a_lock_keeps_none, pair_forget),

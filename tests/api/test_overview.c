@@ -375,8 +375,8 @@ static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
 }
 
 /*
- * A client that goes on waiting sends one request after the other, and each waits for a short time
- * only. So a lock that is held for long counts as well, even if its holder extends it.
+ * A client that continues to wait may send one request after the other, and each waits for a short
+ * time only. So a lock that is held for long counts as well, even if its holder extends it.
  */
 static void short_waits_for_a_lock_that_is_held_for_long_are_found(void **state)
 {

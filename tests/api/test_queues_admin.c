@@ -136,7 +136,7 @@ static void purge_removes_one_state_or_all(void **state)
 	}
 }
 
-static void purge_and_redrive_go_on_until_they_have_finished(void **state)
+static void purge_and_redrive_continue_until_they_have_finished(void **state)
 {
 	(void)state;
 	configure("{\"max_receives\":1}");
@@ -197,7 +197,7 @@ int main(void)
 		cmocka_unit_test_teardown(settings_are_replaced_and_merged, forget_all),
 		cmocka_unit_test_teardown(counts_have_every_state, forget_all),
 		cmocka_unit_test_teardown(purge_removes_one_state_or_all, forget_all),
-		cmocka_unit_test_teardown(purge_and_redrive_go_on_until_they_have_finished, forget_all),
+		cmocka_unit_test_teardown(purge_and_redrive_continue_until_they_have_finished, forget_all),
 		cmocka_unit_test_teardown(chosen_letters_are_redriven, forget_all),
 		cmocka_unit_test_teardown(queues_are_listed_with_their_counts, forget_all),
 	};

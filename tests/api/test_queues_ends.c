@@ -155,7 +155,7 @@ static void an_end_costs_a_script_a_daemon(void **state)
 			gather(counts[i], sides);
 			assert_int_equal(registered(), 1);
 			long long scripts = server_scripts_run(&redis), commands = server_commands_run(&redis);
-			nap_ms(50); /* the daemons must send nothing meanwhile */
+			nap_ms(50); /* the daemons must send nothing in this time */
 			assert_int_equal(server_commands_run(&redis), commands);
 			assert_status(complete(), 200);
 			wait_until(answered(total) == total, SOON_MS);
@@ -342,7 +342,7 @@ static void only_where_results_are_kept(void **state)
 	assert_int_equal(waiting_at(&patternd), 0);
 }
 
-/* After it has subscribed again, the daemon finds the messages that ended meanwhile. */
+/* After it has subscribed again, the daemon finds the messages that ended before that. */
 static void a_lost_subscription_loses_no_end(void **state)
 {
 	(void)state;

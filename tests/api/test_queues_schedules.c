@@ -71,7 +71,7 @@ static void each_interval_makes_a_message(void **state)
  * Instants that pass while no call looks, or while the queue is paused, create one message
  * together.
  */
-static void a_paused_queue_makes_none_until_it_goes_on(void **state)
+static void a_paused_queue_makes_none_until_it_continues(void **state)
 {
 	(void)state;
 	configure("{\"paused\":true}");
@@ -308,7 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(each_interval_makes_a_message, forget_all),
-		cmocka_unit_test_teardown(a_paused_queue_makes_none_until_it_goes_on, forget_all),
+		cmocka_unit_test_teardown(a_paused_queue_makes_none_until_it_continues, forget_all),
 		cmocka_unit_test_teardown(a_look_makes_what_is_due, forget_all),
 		cmocka_unit_test_teardown(a_put_of_the_same_times_keeps_the_next_one, forget_all),
 		cmocka_unit_test_teardown(a_change_keeps_what_came_due, forget_all),

@@ -222,7 +222,7 @@ static void without_data_there_is_utc(void **state)
 	assert_non_null(strstr(a.body, "/nonexistent/zoneinfo"));
 	assert_status(schedule_at(c, "PUT", "s", "{\"cron\":\"@daily\",\"time_zone\":\"UTC\",\"body\":1}"), 201);
 	assert_true(json_is_null(json_at(http(c, "GET", "/info", NULL), "/time_zones/version")));
-	/* A schedule that another daemon created goes on. */
+	/* A schedule that another daemon created continues. */
 	assert_status(schedule("PUT", "t", "{\"cron\":\"@daily\",\"time_zone\":\"Asia/Tokyo\",\"body\":1}"), 201);
 	a = schedule_at(c, "PATCH", "t", "{\"cron\":\"@weekly\"}");
 	assert_string_equal(text_at(a, "/next/0/local_time") + 10, "T00:00:00+09:00");

@@ -183,7 +183,7 @@ static void leaving_amid(void **state)
 	assert_status(http(client, "GET", ASK, NULL), 200);
 }
 
-static void connection_goes_on_without_body(void **state)
+static void connection_continues_without_body(void **state)
 {
 	struct raw *r = raw_connect(patternd.port);
 
@@ -379,7 +379,7 @@ int main(void)
 		cmocka_unit_test_teardown(body_is_not_waited_for, stage_forget),
 		cmocka_unit_test_teardown(body_is_not_waited_for_while_redis_is_slow, stage_forget),
 		cmocka_unit_test_teardown(leaving_amid, stage_forget),
-		cmocka_unit_test_teardown(connection_goes_on_without_body, stage_forget),
+		cmocka_unit_test_teardown(connection_continues_without_body, stage_forget),
 		cmocka_unit_test_teardown(key_of_a_header, stage_forget),
 		cmocka_unit_test_teardown(long_header_is_a_key_too, stage_forget),
 		cmocka_unit_test_teardown(credentials_are_digested, stage_forget),

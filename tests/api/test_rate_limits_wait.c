@@ -59,7 +59,7 @@ static void a_crowd_goes_in_order_and_costs_little(void **state)
 	double before = metric_value(&patternd, "wait_retries_total");
 	for (int i = 0; i < CROWD; i++) {
 		waiting[i] = ask(SLOW("c", ",\"wait_ms\":5000"), "");
-		if (i < 3) /* the first waiters are served meanwhile */
+		if (i < 3) /* the first waiters are served before the last ones come */
 			wait_until(waiting_at(&patternd) >= 1, SOON_MS);
 	}
 	for (int i = 0; i < CROWD; i++) {

@@ -1,5 +1,5 @@
 /*
- * Retries of every operation whose answer lets a client go on, after the world has changed.
+ * Retries of every operation whose answer lets a client proceed, after the world has changed.
  *
  * Some operations grant something for a time (x-replay). The test ends each grant in every way in
  * which it can end, with and without another holder afterwards. A replay by another daemon reports
@@ -458,7 +458,7 @@ static bool has_member(const json_t *schema, const char *quoted)
 }
 
 /*
- * An operation lets a client go on if the schema or example of its success has one of these
+ * An operation lets a client proceed if the schema or example of its success has one of these
  * members, or if the action of its scope is a decision.
  */
 static bool permits_something(const struct contract_operation *op)

@@ -132,7 +132,7 @@ static int publish_over_renewals(struct daemon *to)
 }
 
 /* Each message arrives once, in order, and the stream reports no gap. */
-static void it_goes_on_while_connections_are_renewed(void **state)
+static void it_continues_while_connections_are_renewed(void **state)
 {
 	struct events *e = listen_to(patternd.port, "renewed"), *quiet = listen_to(patternd.port, "quiet");
 	struct events *by_pattern = events_get(patternd.port, "/topics/stream?name=renew*");
@@ -291,7 +291,7 @@ int main(void)
 		cmocka_unit_test_teardown(no_listener_is_needed, stage_forget),
 		cmocka_unit_test_teardown(a_retry_publishes_once, stage_forget),
 		cmocka_unit_test_teardown(it_reports_when_it_listens_again, stage_forget),
-		cmocka_unit_test_teardown(it_goes_on_while_connections_are_renewed, stage_forget),
+		cmocka_unit_test_teardown(it_continues_while_connections_are_renewed, stage_forget),
 		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
 		cmocka_unit_test_teardown(one_that_begins_in_the_drain_ends_in_order, stage_forget),
 		cmocka_unit_test_teardown(streams_count_for_max_parked, stage_forget),

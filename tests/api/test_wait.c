@@ -134,7 +134,7 @@ static void is_patched_to_a_moment(void)
 	assert_status(http(client, "PATCH", "/queues/q/messages/m", "{\"delay_ms\":150}"), 200);
 }
 
-static void goes_on(void)
+static void resume(void)
 {
 	configure("{\"paused\":false}");
 }
@@ -161,7 +161,7 @@ static const struct event {
 	{ "not visible any more", in_flight_for_a_moment, nothing_more, MOMENT_MS, 2 },
 	{ "due now", delayed_for_an_hour, is_patched, 0, 1 },
 	{ "due later", delayed_for_an_hour, is_put_off, 2 * MOMENT_MS, 1 },
-	{ "no longer paused, and delayed", paused_and_delayed, goes_on, MOMENT_MS, 1 },
+	{ "no longer paused, and delayed", paused_and_delayed, resume, MOMENT_MS, 1 },
 };
 
 static void an_event_ends_it(void **state)

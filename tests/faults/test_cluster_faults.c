@@ -20,7 +20,7 @@ enum { SOON_MS = 8000, AGAIN_MS = 1000, CALLERS = 4 };
 
 /* ---- Under load ---- */
 
-static void go_on(void *arg, int moved)
+static void proceed(void *arg, int moved)
 {
 	const struct load *l = arg;
 	long from = load_answers(l);
@@ -36,7 +36,7 @@ static void slots_move(void **state)
 	(void)state;
 	for (int i = 0; i < 6; i++) {
 		int slot = slot_of(stage_names[i % 2]);
-		cluster_migrate(&cluster, slot, (cluster_owner(&cluster, slot) + 1) % CLUSTER_MASTERS, go_on, l);
+		cluster_migrate(&cluster, slot, (cluster_owner(&cluster, slot) + 1) % CLUSTER_MASTERS, proceed, l);
 		load_wait_served(l, SOON_MS);
 	}
 	assert_true(metric_of(&patternd, "redis_redirects_total") > 0);

@@ -142,7 +142,7 @@ static const struct tour {
 	{ "taken from a node that leaves", taken_from_a_node_that_leaves, NULL, 6000, false },
 };
 
-static void go_on_tour(const struct tour *t)
+static void continue_tour(const struct tour *t)
 {
 	struct vigil first, second;
 	int64_t from_ms = monotonic_ms();
@@ -166,12 +166,12 @@ static void go_on_tour(const struct tour *t)
 		      (int)(monotonic_ms() - from_ms));
 }
 
-static void go_on_tours(const struct tour *tours, size_t count)
+static void continue_tours(const struct tour *tours, size_t count)
 {
 	daemon_start(&at_once, "--redis", cluster.url);
 	daemon_start(&later, "--redis", cluster.url);
 	for (size_t i = 0; i < count; i++)
-		go_on_tour(&tours[i]);
+		continue_tour(&tours[i]);
 	daemon_stop(&at_once);
 	daemon_stop(&later);
 }
@@ -183,13 +183,13 @@ static void go_on_tours(const struct tour *tours, size_t count)
 static void waiters_stay_subscribed_when_owners_change(void **state)
 {
 	(void)state;
-	go_on_tours(of_one_cluster, sizeof(of_one_cluster) / sizeof(of_one_cluster[0]));
+	continue_tours(of_one_cluster, sizeof(of_one_cluster) / sizeof(of_one_cluster[0]));
 }
 
 static void waiters_stay_subscribed_when_nodes_come_and_go(void **state)
 {
 	(void)state;
-	go_on_tours(of_another, sizeof(of_another) / sizeof(of_another[0]));
+	continue_tours(of_another, sizeof(of_another) / sizeof(of_another[0]));
 }
 
 /* ---- Where the daemon begins ---- */

@@ -1,6 +1,6 @@
 /*
  * Health cannot be starved: the test sends a probe each 50 ms, and each is answered within 100 ms.
- * Meanwhile all connections are taken or waiting, Redis is stopped, or requests have taken all
+ * In this time all connections are taken or waiting, Redis is stopped, or requests have taken all
  * memory. Probes are also answered while other clients have taken the health listener's own places,
  * and while the daemon drains.
  */
@@ -112,7 +112,7 @@ static void probes_begin(void)
 }
 
 /* Waits for the probes of `ms` more milliseconds. */
-static void probes_go_on(int ms)
+static void probes_continue(int ms)
 {
 	int wanted = prober.asked + ms / EACH_MS;
 
@@ -175,9 +175,9 @@ static void test_all_places_taken(void **state)
 	(void)state;
 	probes_begin();
 	crowd_comes(false);
-	probes_go_on(1000);
+	probes_continue(1000);
 	crowd_goes();
-	probes_go_on(200);
+	probes_continue(200);
 	probes_end();
 }
 
@@ -186,7 +186,7 @@ static void test_all_wait(void **state)
 	(void)state;
 	probes_begin();
 	crowd_comes(true);
-	probes_go_on(1000);
+	probes_continue(1000);
 	crowd_goes();
 	probes_end();
 	assert_int_equal(prober.not_ready, 0);
@@ -202,9 +202,9 @@ static void test_redis_stopped(void **state)
 		crowd[i] = raw_connect(patternd.port);
 		raw_text(crowd[i], TAKE "Content-Length: 38\r\n" END BODY);
 	}
-	probes_go_on(1500);
+	probes_continue(1500);
 	proc_signal(&redis.proc, SIGCONT);
-	probes_go_on(500);
+	probes_continue(500);
 	crowd_goes();
 	probes_end();
 }
@@ -238,9 +238,9 @@ static void test_memory_taken(void **state)
 		assert_true(taken > 0);
 		most = taken > most ? taken : most;
 	}
-	probes_go_on(500);
+	probes_continue(500);
 	proc_signal(&redis.proc, SIGCONT);
-	probes_go_on(200);
+	probes_continue(200);
 	for (int i = 0; i < PLACES; i++)
 		raw_close(crowd[i]);
 	probes_end();
@@ -258,7 +258,7 @@ static void test_own_places_taken(void **state)
 		if (i % 2)
 			raw_text(crowd[i], GET("/healthz") "X-Slow: ");
 	}
-	probes_go_on(1000);
+	probes_continue(1000);
 	crowd_goes();
 	probes_end();
 }
@@ -272,11 +272,11 @@ static void test_draining(void **state)
 	raw_text(owed, TAKE "Content-Length: 38\r\n" END BODY);
 	wait_until(metric_of(&patternd, "redis_calls_in_flight") > 0, ANSWER_MS);
 	probes_begin();
-	probes_go_on(200);
+	probes_continue(200);
 	assert_int_equal(prober.not_ready, 0);
 	proc_signal(&patternd.proc, SIGTERM);
 	wait_until(prober.not_ready > 0, ANSWER_MS);
-	probes_go_on(1000);
+	probes_continue(1000);
 	assert_null(raw_try_connect(patternd.port)); /* the main listener is closed, and the daemon still drains */
 	probes_end();
 	proc_signal(&redis.proc, SIGCONT);

@@ -353,7 +353,7 @@ static void await_bytes(const struct raw *r)
 
 /*
  * The client sends all that it has before it reads anything. The daemon does not close the
- * connection meanwhile, so that the client gets the reason.
+ * connection before that, so that the client gets the reason.
  */
 static void test_refused_body_is_sent_all_the_same(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * A list that scans Redis goes on until its page is full. When Redis takes long, the page reports
+ * A list that scans Redis continues until its page is full. When Redis takes long, the page reports
  * that it is not complete, and its cursor continues the list.
  */
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static size_t items_of(struct answer a)
 	return json_array_size(json_at(a, "/items"));
 }
 
-static void a_page_goes_on_until_it_is_full(void **state)
+static void a_page_continues_until_it_is_full(void **state)
 {
 	(void)state;
 	struct answer a = http(client, "GET", "/bitmaps", NULL);
@@ -92,7 +92,7 @@ static void a_page_that_takes_long_is_not_complete(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_goes_on_until_it_is_full),
+		cmocka_unit_test(a_page_continues_until_it_is_full),
 		cmocka_unit_test(a_page_that_takes_long_is_not_complete),
 	};
 

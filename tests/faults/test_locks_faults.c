@@ -203,7 +203,7 @@ static void waiters_rejoin_after_redis_lost_its_data(void **state)
 }
 
 /*
- * The daemon loses only the subscription: a wake-up that was published meanwhile is not lost for
+ * The daemon loses only the subscription: a wake-up that was published in this time is not lost for
  * ever.
  */
 static void a_lost_subscription_costs_no_waiter_its_turn(void **state)

@@ -134,7 +134,7 @@ static void a_stopped_server_costs_its_time_and_no_more(void **state)
 	assert_taken(a, 3);
 }
 
-static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
+static void two_stopped_servers_keep_nothing_when_they_continue(void **state)
 {
 	(void)state;
 	assert_taken(http(quorum.c[0], "POST", "/locks/b", a_minute), 3); /* all servers have the script */
@@ -337,7 +337,7 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 	wait_until(metric_of(&quorum.d[0], "redis_connects_total") == connects + LINKS, SOON_MS);
 }
 
-/* SIGHUP renews the connections to all servers. No vote is lost meanwhile. */
+/* SIGHUP renews the connections to all servers. No vote is lost by that. */
 static void renewed_connections_cost_no_vote(void **state)
 {
 	long connects = metric_of(&quorum.d[0], "redis_connects_total");
@@ -394,7 +394,7 @@ int main(void)
 		cmocka_unit_test_teardown(two_dead_of_three_grant_nothing_and_keep_nothing, quorum_forget),
 		cmocka_unit_test_teardown(the_holder_keeps_it_while_a_majority_is_away, quorum_forget),
 		cmocka_unit_test_teardown(a_stopped_server_costs_its_time_and_no_more, quorum_forget),
-		cmocka_unit_test_teardown(two_stopped_servers_keep_nothing_when_they_go_on, quorum_forget),
+		cmocka_unit_test_teardown(two_stopped_servers_keep_nothing_when_they_continue, quorum_forget),
 		cmocka_unit_test_teardown(a_waiter_outlasts_the_majority, quorum_forget),
 		cmocka_unit_test_teardown(a_stopped_server_keeps_nothing_of_any_try, quorum_forget),
 		cmocka_unit_test_teardown(a_daemon_stopped_too_long_grants_nothing, quorum_forget),

@@ -352,7 +352,7 @@ static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 }
 
 /* Redis dies before the outcome is known. If it granted the lock, the lock expires. */
-static void redis_that_dies_meanwhile_is_reported_as_unknown(void **state)
+static void redis_that_dies_during_the_wait_is_reported_as_unknown(void **state)
 {
 	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
@@ -439,7 +439,7 @@ int main(void)
 		cmocka_unit_test_teardown(each_of_a_batch_gets_its_own_outcome, forget_all),
 		cmocka_unit_test_teardown(a_renewed_connection_waits_first, forget_all),
 		cmocka_unit_test_teardown(a_wait_whose_connection_is_lost_grants_nothing, forget_all),
-		cmocka_unit_test_teardown(redis_that_dies_meanwhile_is_reported_as_unknown, forget_all),
+		cmocka_unit_test_teardown(redis_that_dies_during_the_wait_is_reported_as_unknown, forget_all),
 		cmocka_unit_test(every_master_of_a_cluster_asks_its_own),
 		cmocka_unit_test(a_failover_keeps_what_all_replicas_had),
 	};

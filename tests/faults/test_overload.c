@@ -222,7 +222,7 @@ static void bodies_while_redis_is_stopped(void **state)
  * Bodies that were announced but do not come occupy their room. Small requests do not need that
  * room.
  */
-static void small_requests_go_on(void **state)
+static void small_requests_are_still_served(void **state)
 {
 	enum { ANNOUNCED = LIMIT_MIB / 2 + 4 };
 	char *body = body_of("{\"body\":\"", "x", "\"}");
@@ -578,7 +578,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bodies_while_redis_is_stopped),
-		cmocka_unit_test(small_requests_go_on),
+		cmocka_unit_test(small_requests_are_still_served),
 		cmocka_unit_test(answers_that_are_not_read),
 		cmocka_unit_test(a_crowd_while_redis_is_away),
 		cmocka_unit_test(more_wait_than_may),

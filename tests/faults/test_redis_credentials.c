@@ -261,8 +261,8 @@ static void test_wrong_rotation(void **state)
 }
 
 /*
- * One connection waits for its answers before it closes. Requests that come meanwhile use the other
- * connection.
+ * One connection waits for its answers before it closes. Requests that come before that use the
+ * other connection.
  */
 static void test_slow_calls(void **state)
 {

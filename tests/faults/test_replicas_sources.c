@@ -46,7 +46,7 @@ static bool streams(const struct contract_operation *op)
 
 /*
  * Returns how many commands the replicas ran for clients. Replicated commands count, too, so no
- * client may write meanwhile.
+ * client may write between two of these calls.
  */
 static long long asked_of_replicas(void)
 {

@@ -120,7 +120,7 @@ static void must_be_served_soon(const struct load *l)
 
 /* ---- The master changes ---- */
 
-/* A daemon that has waiters meanwhile, and no other requests. */
+/* A daemon that has waiters in this time, and no other requests. */
 static struct daemon idle;
 static struct vigil vigil;
 

@@ -125,7 +125,7 @@ static void begin(struct slow *s, const struct way *way)
 }
 
 /* Sends the next byte, and records when the connection has ended. */
-static void go_on(struct slow *s)
+static void proceed(struct slow *s)
 {
 	if (s->ended_ms)
 		return;
@@ -144,7 +144,7 @@ static void drip_all(struct slow *all, size_t count, int max_ms)
 	for (int64_t until_ms = monotonic_ms() + max_ms; open && monotonic_ms() < until_ms; nap_ms(DRIP_MS)) {
 		open = 0;
 		for (size_t i = 0; i < count; i++) {
-			go_on(&all[i]);
+			proceed(&all[i]);
 			open += all[i].ended_ms == 0;
 		}
 	}
@@ -187,7 +187,7 @@ static void test_many(void **state)
 		begin(&slow[i], &ways[i % (WAYS - 2)]);
 	while (cut < MANY && monotonic_ms() < until_ms) {
 		for (int i = 0; i < MANY; i++) {
-			go_on(&slow[i]);
+			proceed(&slow[i]);
 			if (!slow[i].ended_ms)
 				continue;
 			cut++;

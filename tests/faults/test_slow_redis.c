@@ -1,7 +1,7 @@
 /*
  * A Redis that is slow, or unusable for a while. Another program's script blocks Redis, and is
  * killed. Redis has no place for a connection, or connections are killed. The daemon serves other
- * requests meanwhile, and the pool becomes whole again.
+ * requests in this time, and the pool becomes whole again.
  */
 #include <setjmp.h>
 #include <signal.h>

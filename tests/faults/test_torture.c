@@ -1,8 +1,8 @@
 /*
  * Torture: each allocation, socket, accept, connect, epoll_ctl, read, write and open of the daemon
  * fails once. A scenario is repeated, and the n-th call fails in the n-th round, until all have
- * failed. In each round the clients get an answer or their connections are closed. The daemon goes
- * on, serves the next request, and leaks neither a descriptor nor memory.
+ * failed. In each round the clients get an answer or their connections are closed. The daemon
+ * continues, serves the next request, and leaks neither a descriptor nor memory.
  *
  * The plain mode runs all scenarios. The other modes (Redis over TLS, a Cluster, clients by HTTPS)
  * run the scenarios that depend on the mode; handlers do not.

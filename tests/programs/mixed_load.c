@@ -254,7 +254,7 @@ static void on_answer(struct caller *c, int status, bool will_close)
 	c->visit = NULL;
 }
 
-/* Handles the part of an answer that has come. A stream goes on after its head. */
+/* Handles the part of an answer that has come. A stream continues after its head. */
 static void look(struct caller *c)
 {
 	c->answer[c->answer_len] = '\0';

@@ -92,7 +92,7 @@ def test_failures():
             assert other.connections == 0
             wait_for(lambda: len(daemon.events("push_failed")) == len(FAILURES))
             wait_for(lambda: daemon.metric("patternd_push_requests_open") == 0)
-            # A target that failed goes on.
+            # A target that failed gets messages again.
             for name, app in apps.items():
                 app.answer = lambda request: OK
                 daemon.send(name, "again")

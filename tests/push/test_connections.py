@@ -75,7 +75,7 @@ def test_closed_at_random():
 def test_closed_behind_the_head():
     """The program closes a kept connection after the head, before the daemon sends the body. The
     daemon does not repeat the request on a new connection. The delivery counts as failed, also if
-    the program has ended meanwhile.
+    the program has ended by then.
     """
     for leaves in (False, True):
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""SIGHUP rereads the file of targets. Unchanged targets go on, removed targets stop once their open
-requests have ended, and new targets begin. If the file has a fault, all targets stay. It also tests
-the end of the daemon by SIGTERM.
+"""SIGHUP rereads the file of targets. Unchanged targets continue, removed targets stop once their
+open requests have ended, and new targets begin. If the file has a fault, all targets stay. It also
+tests the end of the daemon by SIGTERM.
 """
 import signal
 import time

@@ -377,7 +377,7 @@ static void deleting_goes_in_steps(void **state)
 	assert_int_equal(server_keys(&r), 0);
 }
 
-static void making_goes_on_with_a_deletion_that_broke_off(void **state)
+static void making_continues_with_a_deletion_that_broke_off(void **state)
 {
 	(void)state;
 	char added[2];
@@ -534,7 +534,7 @@ int main(void)
 		cmocka_unit_test_setup(a_full_layer_ends_a_call, script_stage_empty),
 		cmocka_unit_test_setup(the_largest_filter_is_full_at_last, script_stage_empty),
 		cmocka_unit_test_setup(deleting_goes_in_steps, script_stage_empty),
-		cmocka_unit_test_setup(making_goes_on_with_a_deletion_that_broke_off, script_stage_empty),
+		cmocka_unit_test_setup(making_continues_with_a_deletion_that_broke_off, script_stage_empty),
 		cmocka_unit_test_setup(bits_left_behind_are_not_taken_over, script_stage_empty),
 		cmocka_unit_test_setup(each_part_is_done_once, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),

@@ -319,7 +319,7 @@ static void an_invalidation_is_repeated_by_redis_itself(void **state)
 	*script_clock_us = first_ms * 1000 - 1;
 	assert_int_equal(redis_exists(&r, VALUE), 1);
 	*script_clock_us += 1001;
-	assert_int_equal(redis_exists(&r, VALUE), 0); /* no script runs meanwhile */
+	assert_int_equal(redis_exists(&r, VALUE), 0); /* no script ran since */
 	assert_int_equal(put("3", 60000), 1);
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), second_ms);
 	assert_int_equal(put("4", 1), 2); /* a shorter expiry stays unchanged */

@@ -1,8 +1,8 @@
 /*
  * The lock scripts against a plain model. Clients of three daemons acquire, share, wait for, leave
- * and release three locks at random, alone and several at once. Meanwhile locks expire, offers
- * lapse, and daemons do not look when they should. After each step Redis must equal the model.
- * Whenever time alone may change something, two daemons must look.
+ * and release three locks at random, alone and several at once. Between the steps locks expire,
+ * offers lapse, and daemons do not look when they should. After each step Redis must equal the
+ * model. Whenever time alone may change something, two daemons must look.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,7 +102,7 @@ static bool waits_in(const struct lock *l, size_t client)
 	return false;
 }
 
-/* A waiter's place is by its arrival, even if it was dropped meanwhile. */
+/* A waiter's place is by its arrival, even if it was dropped since. */
 static void join(struct lock *l, size_t client)
 {
 	size_t i = l->waiters;
@@ -390,7 +390,7 @@ static void step_release(struct lock *l)
 	offer(l);
 }
 
-/* A client leaves. Its attempt may have acquired the locks meanwhile. */
+/* A client leaves. Its attempt may have acquired the locks by then. */
 static void step_leave(size_t client)
 {
 	struct client *c = &clients[client];

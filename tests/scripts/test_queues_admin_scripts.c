@@ -338,7 +338,7 @@ static int64_t redrive_again(const char *most, bool breaks_off)
 }
 
 /* A retry moves no more than the request named, and reports no less. */
-static void a_redrive_that_broke_off_goes_on(void **state)
+static void a_redrive_that_broke_off_continues(void **state)
 {
 	(void)state;
 	send_many(1500, (struct outgoing){ .max_receives = 1 });
@@ -488,7 +488,7 @@ int main(void)
 		cmocka_unit_test_setup(purge_counts_what_came_back, script_stage_empty),
 		cmocka_unit_test_setup(redrive_brings_the_dead_back, script_stage_empty),
 		cmocka_unit_test_setup(chosen_letters_are_brought_back, script_stage_empty),
-		cmocka_unit_test_setup(a_redrive_that_broke_off_goes_on, script_stage_empty),
+		cmocka_unit_test_setup(a_redrive_that_broke_off_continues, script_stage_empty),
 		cmocka_unit_test_setup(dead_letters_are_kept_for_their_retention, script_stage_empty),
 		cmocka_unit_test_setup(delete_leaves_nothing_and_sequences_rise_on, script_stage_empty),
 		cmocka_unit_test_setup(a_list_is_not_upset_by_coming_and_going, script_stage_empty),

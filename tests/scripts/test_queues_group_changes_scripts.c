@@ -183,8 +183,8 @@ static void one_in_flight_is_cancelled(void)
 }
 
 /*
- * The group also goes on when the visibility of the cancelled message ends. A new message with the
- * same id waits, too.
+ * The group also continues when the visibility of the cancelled message ends. A new message with
+ * the same id waits, too.
  */
 static void one_that_is_cancelled_ends_by_time(void)
 {

@@ -160,7 +160,7 @@ static void an_id_outlives_its_result(void **state)
 }
 
 /* The mark of a done message has the group, and is dropped with it. */
-static void a_group_goes_on(void **state)
+static void a_group_continues(void **state)
 {
 	(void)state;
 	keep(RESULT_MS, 0);
@@ -300,7 +300,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_done_is_trimmed, script_stage_empty),
 		cmocka_unit_test_teardown(the_end_of_the_setting_leaves_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(an_id_outlives_its_result, script_stage_empty),
-		cmocka_unit_test_teardown(a_group_goes_on, script_stage_empty),
+		cmocka_unit_test_teardown(a_group_continues, script_stage_empty),
 		cmocka_unit_test_teardown(what_returns_is_not_done, script_stage_empty),
 		cmocka_unit_test_teardown(without_memory_nothing_is_settled, script_stage_empty),
 		cmocka_unit_test_teardown(daemons_are_named_while_they_wait, script_stage_empty),

@@ -68,7 +68,7 @@ static void each_ends_as_it_would_alone(void **state)
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, now_ms);
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "rejected; max_receives");
-	/* Not named: its delivery goes on. */
+	/* Not named: its delivery continues. */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 1);
 }
 

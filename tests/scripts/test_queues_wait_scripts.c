@@ -280,7 +280,7 @@ static void is_scheduled(void)
 	run(&r, &queue_schedule_put_script, queue_keys("q"), EVERY("s", "=500"));
 }
 
-static void goes_on(void)
+static void resume(void)
 {
 	configured(0, false);
 }
@@ -327,14 +327,14 @@ static const struct change {
 	{ "dead letters purged", two_dead, is_purged, "" },
 	{ "all purged", delayed, all_is_purged, "" },
 	{ "deleted", delayed, is_deleted, "" },
-	{ "no longer paused", paused_with_one, goes_on, "A1 0, C1 1000" },
+	{ "no longer paused", paused_with_one, resume, "A1 0, C1 1000" },
 	{ "paused", paused, stays_paused, "" },
 	{ "paused while they wait", two_in_flight, stays_paused, "" },
 	{ "scheduled", nothing, is_scheduled, "A1 500, C1 1500" },
 	{ "scheduled while paused", paused_with_one, is_scheduled, "" },
 };
 
-static void the_waiter_that_can_go_on_is_notified(void **state)
+static void the_waiter_that_can_proceed_is_notified(void **state)
 {
 	const struct change *c = *state;
 
@@ -562,7 +562,7 @@ int main(void)
 	memcpy(tests, others, sizeof(others));
 	for (size_t i = 0; i < ROWS(changes); i++)
 		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = changes[i].name,
-							       .test_func = the_waiter_that_can_go_on_is_notified,
+							       .test_func = the_waiter_that_can_proceed_is_notified,
 							       .teardown_func = empty_all,
 							       .initial_state = (void *)(uintptr_t)&changes[i] };
 	return cmocka_run_group_tests_name("queue wait scripts", tests, open_all, close_all);

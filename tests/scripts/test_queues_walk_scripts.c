@@ -88,7 +88,7 @@ static bool is_live(size_t i)
 }
 
 /* Runs all looks up to that instant. */
-static void go_on_until(int64_t until_ms)
+static void run_until(int64_t until_ms)
 {
 	for (;;) {
 		size_t first = WAITERS;
@@ -168,7 +168,7 @@ static void end_one(void)
 	}
 }
 
-static void pause_or_go_on(void)
+static void pause_or_resume(void)
 {
 	struct queue_settings s = standard_settings;
 
@@ -208,8 +208,9 @@ static bool is_awaited(void)
 /* The longest time for which a message was ready while a client waited. */
 static int64_t walk(void)
 {
-	static void (*const steps[])(void) = { join,  join,    join,    join,           leave, send_some, send_some,
-					       barge, end_one, end_one, pause_or_go_on, purge, hang,      hang };
+	static void (*const steps[])(void) = { join,      join,  join,    join,    leave,           send_some,
+					       send_some, barge, end_one, end_one, pause_or_resume, purge,
+					       hang,      hang };
 	int64_t ready_since_ms = 0, longest_ms = 0;
 
 	memset(all, 0, sizeof(all));
@@ -219,7 +220,7 @@ static int64_t walk(void)
 	for (int i = 0; i < STEPS; i++) {
 		steps[random_below(sizeof(steps) / sizeof(*steps))]();
 		receive_published();
-		go_on_until(now_ms + ONE_OF(0, 0, 1, 30, 200));
+		run_until(now_ms + ONE_OF(0, 0, 1, 30, 200));
 		if (is_paused || !is_awaited() || queue_get(&r, "q").ready == 0) {
 			ready_since_ms = 0;
 			continue;

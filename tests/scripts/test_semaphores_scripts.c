@@ -321,8 +321,8 @@ static void all_that_is_free_is_offered_at_once(void **state)
 }
 
 /*
- * However often permits become free meanwhile, an offer to a waiter of a dead daemon ends a second
- * after it was made.
+ * However often permits become free before that, an offer to a waiter of a dead daemon ends a
+ * second after it was made.
  */
 static void an_offer_is_made_once(void **state)
 {

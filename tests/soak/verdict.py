@@ -70,7 +70,7 @@ def health(probes):
 
 def iteration_ms(samples, i):
     """The mean time of the long loop iterations that ended between samples i - 1 and i. It leaves
-    out the time in which other programs and the host had the processors meanwhile.
+    out the time in which other programs and the host had the processors.
     """
     after, before = samples[i], samples[i - 1]
     stalls, took_s = after["stalls"] - before["stalls"], after["stall_s"] - before["stall_s"]

@@ -149,7 +149,7 @@ static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 	return a;
 }
 
-/* A failover may have lost the lock, or it may have expired meanwhile. */
+/* A failover may have lost the lock, or it may have expired by now. */
 static void release(struct caller *c, size_t name, const char *token)
 {
 	char target[96], header[96];

@@ -4,7 +4,7 @@
  *
  * The proxy's thread holds the mutex except in poll, so that a fault changes only between two
  * iterations. Only this thread touches sockets: a socket that is closed while poll watches it would
- * go on for a while.
+ * continue for a while.
  */
 #include "proxy.h"
 

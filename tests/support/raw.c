@@ -123,7 +123,7 @@ static bool poll_for(const struct raw *r, short events, int64_t timeout_ms)
 	return poll(&p, 1, timeout_ms > 0 ? (int)timeout_ms : 0) > 0;
 }
 
-/* Waits for what an unfinished step of TLS needs. False when it cannot go on, or at the timeout. */
+/* Waits for what an unfinished step of TLS needs. False if it cannot continue, or at a timeout. */
 static bool tls_waits(struct raw *r, int result, int64_t until_ms)
 {
 	int why = SSL_get_error(r->tls, result);

@@ -28,7 +28,7 @@ bool raw_secure(struct raw *r);
 void raw_close(struct raw *r);
 void raw_forget(struct raw *r);     /* frees the answers so far */
 void raw_reset(struct raw *r);      /* closes with RST */
-void raw_half_close(struct raw *r); /* sends FIN, goes on reading */
+void raw_half_close(struct raw *r); /* sends FIN, still reads */
 int raw_fd(const struct raw *r);
 
 /* Sends all bytes. False when the other side has closed, or does not read them within 5 s. */

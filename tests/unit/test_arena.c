@@ -303,7 +303,7 @@ static void without_memory_it_fails_and_remembers(void **state)
 		if (arena_grow(&a, small, 10, sizes[i]) || a.failed != ARENA_OUT_OF_MEMORY)
 			fail_msg("growth in place to %zu bytes was given", sizes[i]);
 		assert_string_equal(small, "unharmed.");
-		assert_non_null(arena_alloc(&a, 10)); /* the arena goes on, but keeps its error */
+		assert_non_null(arena_alloc(&a, 10)); /* the arena still allocates, but keeps its error */
 		assert_true(a.failed);
 		arena_free(&a);
 		assert_false(a.failed);

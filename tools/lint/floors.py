@@ -3,8 +3,9 @@
 
 FLOORS is the table of ARCHITECTURE.md. Each include of our own headers is written with its folder
 ("topology/node.h"). A file and its header are one unit. Units do not include each other in a
-circle. By the symbols of the release build, they do not call each other in a circle either; calls
-to a higher floor go through a function pointer. A header declares only what its own unit defines.
+circle. The first comment of a file states its boundary: what it must not know, or only does. By the
+symbols of the release build, they do not call each other in a circle either; calls to a higher
+floor go through a function pointer. A header declares only what its own unit defines.
 
 To comply: move the function to the floor that may know both, or hand the lower floor a callback. To
 change a rule: change FLOORS, and the table in ARCHITECTURE.md with it.
@@ -33,6 +34,9 @@ FLOORS = {
     "outbound": "core process",
     "http": "core net request contract access process",
 }
+# A boundary in the first comment of a file, or the header that has it.
+HEAD = re.compile(r"\s*/\*(.*?)\*/", re.S)
+BOUNDARY = re.compile(r"\bmust\s+(?:\* )?not\b|\bonly\b|\bpure\b|\bsee \S+\.h\b", re.I)
 # What every folder of handlers/ may include in addition to itself, and what single folders may
 # include as well.
 HANDLERS = "common core json process request contract call wait"
@@ -145,13 +149,17 @@ def circles(edges):
 
 lint = tree.Lint(
     "Move the function to a folder that may know both, or hand the lower folder a callback. "
-    "The rules: FLOORS, HANDLERS, MORE and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md."
+    "In the first comment of a file write what it must not know, or name the header that states it. "
+    "The rules: FLOORS, HANDLERS, MORE, BOUNDARY and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md."
 )
 includes, uses = {}, {}
 sources = tree.files("service", ".c", ".h", ".def") + tree.files("handlers", ".c", ".h")
 headers = {str(p).split("/", 1)[1]: unit_of(p) for p in sources if p.suffix == ".h"}
 for path in sources:
     text = path.read_text()
+    head = HEAD.match(text)
+    if path.suffix != ".def" and not (head and BOUNDARY.search(head[1])):
+        lint.finding(path, 1, "the first comment does not state what the file must not know")
     for line in INCLUDE.finditer(tree.code_of(text)):
         quoted, name = line.group(1) == '"', line.group(2)
         why = why_not(path, quoted, name)

@@ -2,16 +2,15 @@
 """Lint: openapi.yaml has no finding by Redocly's recommended rules nor by Spectral's, none switched
 off.
 
-package.json pins the versions of both linters, and npm installs them once into
-tools/lint/node_modules. A finding names the file and line in openapi/ that cause it.
+A finding names the file and line in openapi/ that cause it.
 """
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
+import npm
 import tree
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -19,28 +18,6 @@ sys.path.insert(0, str(HERE.parent))
 import contract  # noqa: E402
 
 FILE = "openapi.yaml"
-OLDEST_NODE = (20, 19)  # the version of Node.js that Redocly needs; Debian 12 has an older one
-
-
-def check_node():
-    version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout
-    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST_NODE:
-        print(f"tools/lint/openapi.py: needs Node.js {'.'.join(map(str, OLDEST_NODE))}, not {version.strip()}")
-        sys.exit(77)
-
-
-def fetch():
-    """Installs the linters of the lock file, unless they are installed."""
-    lock, fetched = HERE / "package-lock.json", HERE / "node_modules/.package-lock.json"
-    if not fetched.exists() or fetched.stat().st_mtime < lock.stat().st_mtime:
-        npm = subprocess.run(
-            ["npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
-            capture_output=True,
-            text=True,
-        )
-        if npm.returncode:
-            sys.exit(f"tools/lint/package.json:1: npm ci failed: {npm.stderr}")
-        fetched.touch()
 
 
 def place(document, path):
@@ -82,8 +59,7 @@ lint = tree.Lint(
     "Correct the contract below openapi/, then run tools/reference.py. redocly.com/docs/cli/rules and "
     "meta.stoplight.io/docs/spectral describe the rule in brackets."
 )
-check_node()
-fetch()
+npm.fetch(npm.REDOCLY)
 try:
     document = contract.load()
 except contract.Wrong as wrong:

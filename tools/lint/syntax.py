@@ -12,13 +12,12 @@ for path in tree.files():
     with path.open("rb") as file:
         first = file.readline(200)
     is_python = path.suffix == ".py" or re.match(rb"#!.*\bpython", first)
-    is_shell = path.suffix == ".sh" or re.match(rb"#!.*\b(?:ba|da)?sh\b", first)
     if is_python:
         try:
             compile(path.read_bytes(), str(path), "exec")
         except SyntaxError as error:
             lint.finding(path, error.lineno or 1, error.msg)
-    elif is_shell:
+    elif tree.is_shell(path):
         result = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
         for line in result.stderr.splitlines() if result.returncode else []:
             where = re.match(r"[^:]+: line (\d+): (.*)", line)

@@ -26,6 +26,12 @@ def files(folder=".", *endings):
     return found
 
 
+def is_shell(path):
+    """Whether the file is a shell script, by its first line or its name."""
+    with path.open("rb") as file:
+        return path.suffix == ".sh" or bool(re.match(rb"#!.*\b(?:ba|da)?sh\b", file.readline(200)))
+
+
 def blank(text):
     """Spaces with the same lines and columns as the text."""
     return re.sub(r"[^\n]", " ", text)

@@ -31,19 +31,29 @@ WORDS = [
 FOUND = re.compile(
     rf"(?<![\w'-])(?=\w)(?:{'|'.join(f'(?P<w{i}>{word})' for i, (word, _) in enumerate(WORDS))})(?![\w-])", re.I
 )
-AMOUNT = r"\d+|[KMG]iB|bits?|bytes?|messages|requests|calls?|commands|decisions|items|pairs|operations|scripts|wake-ups"
-EACH = r"second|minute|hour|day|week|month|item|page|node|server|key|name|request|message|call|step|slot|user"
+AMOUNT = (
+    r"\d+|(?:a )?few|ones?|lines?|words|instructions|[KMG]iB|bits?|bytes?|messages|requests|calls?|commands|decisions|"
+    "items|pairs|operations|scripts|wake-ups"
+)
+EACH = (
+    "second|minute|hour|day|week|month|item|page|node|server|key|name|request|message|call|step|slot|user|sentence|"
+    "pattern|path|operation"
+)
+# What follows "of its own" where its noun is before it.
+NO_NOUN = "as|at|by|for|from|in|on|only|or|and|than|that|to|until|when|which|with|is|are|has|have|can|may|must|never|not"
 # Phrases that have to be read twice, and how to write them. A capital letter begins a sentence.
 PHRASES = [
     (r"\b[Oo]f (?:ours|yours|theirs)\b", "our, your, their, or the noun"),
-    (r"\b[Oo]f (?:its|their|your|our) own(?=\s*(?:[.,;:)]|(?:for|in|by|with|on|that|and|or|to)\b))", "its own ..., or a separate ..."),
+    (rf"\b[Oo]f (?:its|their|your|our) own(?=\s*(?:[^\w\s`'\"]|$|(?:{NO_NOUN})\b))", "its own ..., or a separate ..."),
     (r"\b(?:is|are|was|were) no (?!longer|more|less|other|worse|better|way|need|reason)(?=\w)", "is not a ..."),
     (r"\b(?:[Tt]hat|[Tt]hose) of\b", "repeat the noun: the key of ..., the messages of ..."),
     (r"\b[Oo]nes? by (?!one\b)", "repeat the noun: a decision by ..."),
     (r"\b(?:Absent|Given|Unset|Null)[,:] ", "When absent, ..."),
     (r"\b(?:reckon\w*|mend(?:s|ed|ing)?)\b", "compute, expect; fix, correct"),
     (rf"\b(?:{AMOUNT}) an? (?:{EACH})\b(?! (?:is|are|can|may|has|time)\b)", "per: bits per item, 500 per call"),
-    (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),
+    (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?=[ *])", "a sentence with a verb"),
+    (r"\b[Mm]eanwhile\b", "name the time: until then, during the call, since it was read"),
+    (r"\b(?:go(?:es)?|going) on\b(?! (?:the|a|an|this|that|these)\b)", "continue, also ..., still ..."),
 ]
 PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
 LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph

@@ -176,7 +176,7 @@ export function hasToken() {
 }
 
 /**
- * The items of a list that goes on by cursor, from `cursor` on. It may be a SCAN: pages may be
+ * The items of a list that continues by cursor, from `cursor` on. It may be a SCAN: pages may be
  * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
  * it is enough. `more`: there are more, and `next` is the cursor of those.
  */

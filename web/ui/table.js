@@ -228,7 +228,7 @@ export function pager(turn) {
 }
 
 /**
- * A table of a list that goes on by cursor, one request a page. read(cursor) answers {items,
+ * A table of a list that continues by cursor, one request a page. read(cursor) answers {items,
  * next_cursor}; refresh() is asked for after a turn.
  */
 export function cursorTable(options, read, refresh) {
@@ -254,7 +254,7 @@ export function cursorTable(options, read, refresh) {
 			cursors = [null];
 			counts = [];
 		},
-		/** Answers the items, or null when the page was turned meanwhile. */
+		/** Answers the items, or null when the page was turned before they came. */
 		async look() {
 			const cursor = cursors.at(-1);
 			const depth = cursors.length;

@@ -148,7 +148,7 @@ class Page {
 					await ask(one.method, one.path, one.body);
 					count++;
 				} catch (error) {
-					// What another client removed meanwhile needs nothing more.
+					// What another client has removed needs nothing more.
 					if (error.said?.status !== 404) failed = error;
 				}
 			}

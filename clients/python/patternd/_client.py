@@ -80,7 +80,7 @@ class Client:
         """A lock for `with`: acquired on entry, renewed by a thread, released at the end.
 
         Raises LockHeld on entry when it is not free within `wait_ms`, and LockLost at the end when
-        it was lost meanwhile. `more`: other members of the request (mode, metadata, min_replicas).
+        it was lost by then. `more`: other members of the request (mode, metadata, min_replicas).
         """
         return Lock(self._transport, self._keeper, name, ttl_ms, given(wait_ms=wait_ms or None, owner=owner, **more))
 

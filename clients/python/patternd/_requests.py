@@ -201,7 +201,7 @@ Steps = Generator[Union[Call, Pause], Response, T]
 
 
 class Outage:
-    """Of a loop that goes on for ever: how long it pauses, and what it logs, at most once a
+    """Of a loop that never ends: how long it pauses, and what it logs, at most once a
     minute."""
 
     def __init__(self, what: str) -> None:

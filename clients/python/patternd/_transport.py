@@ -57,7 +57,7 @@ class Cut:
         self.is_cut = True
         sock = self._socket
         if sock is not None:
-            try:  # not SSLSocket.shutdown, which would go on in plain text
+            try:  # not SSLSocket.shutdown, which would continue in plain text
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
             except OSError:
                 pass

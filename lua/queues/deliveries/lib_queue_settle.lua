@@ -87,7 +87,7 @@ if ids[1] then
   check_types()
   setting('dedupe_ms') -- a hash that is not a queue's fails here
 end
--- If waiters or groups may go on after these deliveries, the deliveries are a part of the plan.
+-- If waiters or groups may proceed after these deliveries, the deliveries are a part of the plan.
 local is_planned = effects > 0 and (frees or touched[1])
 if is_planned then
   for i = 1, effects do

@@ -13,7 +13,7 @@
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
 local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules', 'full', 'group_paused_until')
-local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: waiters may go on
+local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: waiters may proceed
 --@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }

@@ -15,7 +15,7 @@
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
 -- queue int
 -- The outcome is how many messages were taken. more is 1 when none was taken but the bound on work
--- was reached: call again. look_at_ms is when a ticket that goes on waiting should try again (-1:
+-- was reached: call again. look_at_ms is when a ticket that still waits should try again (-1:
 -- when it is notified). queue is counted from 0. absent has the first queue that does not exist;
 -- nothing is changed then. A paused queue hands out nothing. A waiter takes nothing while others
 -- wait before it; these are called.

@@ -41,7 +41,7 @@ def check(history, findings):
 
 def measure_failovers(history, findings):
     """Counts the failovers, and reports the longest time without an effect during one. That time is
-    not reported of a Cluster, where the other masters go on.
+    not reported of a Cluster, where the other masters continue.
     """
     spans = {(fault.start, fault.end) for fault in history.faults if fault.name.startswith(("master", "failover"))}
     if not spans:
