@@ -469,6 +469,31 @@ test('a schedule that is due in a paused queue says why', SLOW, async (t) => {
   stage.assertClean();
 });
 
+test('settings are shown exactly', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const backoff = { base_ms: 1900, max_ms: 61_001 };
+  const rate = { limit: 3, window_ms: 1500 };
+  await api(stage.url, 'PUT', '/queues/exact', { visibility_ms: 1500, result_ms: 90_061_000, backoff, rate });
+  await api(stage.url, 'PUT', '/queues/exact/schedules/often', { every_ms: 1500, jitter_ms: 1001, body: 1 });
+  await api(stage.url, 'PUT', '/ratelimit/policies/odd', { limit: 100, window_ms: 1500 });
+  await api(stage.url, 'PUT', '/sales/odd', { stock: 1, hold_ms: 1500 });
+  const value = (text) => shows(page.locator('.facts dd').filter({ hasText: text }));
+  await go(page, 'queues', 'exact');
+  await value(/^1\ss\s500\sms$/);
+  await value(/^1\ss\s900\sms to 1\smin\s1\ss\s1\sms$/);
+  await value(/^1\sd\s1\sh\s1\smin\s1\ss$/);
+  await value(/^3 per 1\ss\s500\sms$/);
+  await rowHas(page, 'often', /each 1\ss\s500\sms/);
+  await go(page, 'queues', 'exact', 'schedules', 'often');
+  await value(/^each 1\ss\s500\sms$/);
+  await value(/^up to 1\ss\s1\sms$/);
+  await go(page, 'limits');
+  await rowHas(page, 'odd', /100 in 1\ss\s500\sms/);
+  await go(page, 'sales', 'odd');
+  await value(/^1\ss\s500\sms$/);
+  stage.assertClean();
+});
+
 test('a key under a shadow policy is not shown as refused', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   await api(stage.url, 'PUT', '/ratelimit/policies/watched', { limit: 1, window_ms: 600_000, shadow: true });

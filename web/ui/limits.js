@@ -2,7 +2,7 @@
 import { list, path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { duration, number, parseDuration, rough } from './format.js';
+import { duration, exactDuration, number, parseDuration, rough } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { listing } from './listing.js';
 import { sample } from './sample.js';
@@ -11,7 +11,7 @@ import { tester } from './trial.js';
 
 const ALGORITHMS = ['gcra', 'sliding_window', 'fixed_window'];
 const inWords = (algorithm) => algorithm.replace('_', ' ');
-const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${duration(window)}`;
+const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${exactDuration(window)}`;
 const make = (name) => ['PUT', path('ratelimit', 'policies', name), { limit: 100, window_ms: 60000 }];
 
 // A key's state belongs to a policy, or to a limit in a request: its address has '@' there, and
@@ -353,7 +353,7 @@ function openKey(page, account, algorithm, key) {
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
 			['Counts under', accountInWords(one)],
 			['Algorithm', inWords(one.algorithm)],
-			['Limit', one.limit ? `${number(one.limit)} in ${duration(one.window_ms)}` : '–'],
+			['Limit', one.limit ? perWindow(one) : '–'],
 		]);
 	};
 }

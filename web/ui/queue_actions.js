@@ -2,7 +2,7 @@
 import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
 import { el, facts } from './dom.js';
-import { duration, number, parseDuration, plural } from './format.js';
+import { exactDuration, number, parseDuration, plural } from './format.js';
 
 export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
 export const words = (state) => state.replace('_', ' ');
@@ -126,13 +126,14 @@ export function settingsOf(page, name) {
 		node: el('div', { class: 'card parted' }, shown.node, ...(page.write ? [el('div', {}, edit)] : [])),
 		show(queue) {
 			settings = queue.settings;
+			const { backoff, result_ms: result } = settings;
 			shown.show([
-				['Visibility', duration(settings.visibility_ms)],
+				['Visibility', exactDuration(settings.visibility_ms)],
 				['Receives until dead', number(settings.max_receives)],
-				['Backoff', `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`],
-				['Ids remembered for', duration(settings.dedupe_ms)],
-				['Dead letters kept for', duration(settings.dead_retention_ms)],
-				['Results kept for', settings.result_ms ? duration(settings.result_ms) : 'not at all'],
+				['Backoff', `${exactDuration(backoff.base_ms)} to ${exactDuration(backoff.max_ms)}`],
+				['Ids remembered for', exactDuration(settings.dedupe_ms)],
+				['Dead letters kept for', exactDuration(settings.dead_retention_ms)],
+				['Results kept for', result ? exactDuration(result) : 'not at all'],
 				...rulesOf(settings),
 			]);
 		},
@@ -140,7 +141,7 @@ export function settingsOf(page, name) {
 }
 
 const perWindow = ({ limit, window_ms: window, burst }) =>
-	`${number(limit)} per ${duration(window)}${burst === limit ? '' : `, ${number(burst)} at once`}`;
+	`${number(limit)} per ${exactDuration(window)}${burst === limit ? '' : `, ${number(burst)} at once`}`;
 
 /** The rules that are set, of groups and budgets. */
 function rulesOf(settings) {

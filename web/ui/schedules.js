@@ -19,7 +19,7 @@ const LONGEST_PAUSE_MS = 366 * 86400000;
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
 const isPaused = ({ start_at_ms: start }) => start > Date.now();
 const hasBegun = ({ last_at_ms: last, missed, skipped }) => last !== null || missed + skipped > 0;
-const times = ({ cron, every_ms: every }) => cron ?? `each ${duration(every)}`;
+const times = ({ cron, every_ms: every }) => cron ?? `each ${exactDuration(every)}`;
 const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
 
 export const isLate = (ms) => Date.now() - ms > LATE_MS;
@@ -188,7 +188,7 @@ function openSchedule(page, name, id) {
 			['Begins', one.start_at_ms === null ? 'at once' : { at: one.start_at_ms }],
 			['Ends', one.end_at_ms === null ? 'never' : { at: one.end_at_ms }],
 			['Limit', one.limit === null ? 'none' : number(one.limit)],
-			['Jitter', one.jitter_ms ? `up to ${duration(one.jitter_ms)}` : 'none'],
+			['Jitter', one.jitter_ms ? `up to ${exactDuration(one.jitter_ms)}` : 'none'],
 			['While one is not done', one.overlap === 'skip' ? 'skips' : 'sends'],
 			['Priority', number(one.priority)],
 			['Group', one.group ?? 'none'],
