@@ -186,7 +186,7 @@ const policyRemoval = (page) => ({
 
 const PLOTS = [
 	{
-		title: 'Decisions per second',
+		title: 'Decisions per second, by this daemon',
 		text: rough,
 		steps: undefined,
 		series: [
@@ -223,8 +223,8 @@ function openPolicy(page, name) {
 		bar.update(one);
 		const samples = await past.look();
 		about.show([
-			['Allowed / min', lately(samples, (sample) => sample.allowed)],
-			['Refused / min', lately(samples, (sample) => sample.refused)],
+			['Allowed / min by this daemon', lately(samples, (sample) => sample.allowed)],
+			['Refused / min by this daemon', lately(samples, (sample) => sample.refused)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', perWindow(one)],
 			['Burst', one.burst === null ? '–' : number(one.burst)],

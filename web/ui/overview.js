@@ -58,7 +58,7 @@ export function open(page) {
 		el('h2', { class: 'first' }, 'What needs a person'),
 		needs.node,
 		now,
-		el('h2', {}, 'The last five minutes'),
+		el('h2', {}, 'The last five minutes of this daemon'),
 		since,
 		el('div', { class: 'plots' }, ...plots.map(({ node }) => node)),
 		el('h2', {}, 'What runs'),
@@ -101,16 +101,17 @@ async function lookAround(page) {
 const sum = (items, of) => items.reduce((all, one) => all + of(one), 0);
 /** Tiles {name, value, kind, note, link}, what needs a person first. */
 function glance(info, latest, overview, why) {
+	const pace = latest?.p99_ms == null ? `up for ${duration(info.uptime_ms)}` : `99 % within ${took(latest.p99_ms)}`;
 	return [
 		...sums(overview, why),
-		rate('Refusals / s', latest?.refusals_per_second, 'by rate limits'),
-		rate('Errors / s', latest?.errors_per_second, 'status 500 and above', 'bad'),
+		rate('Refusals / s', latest?.refusals_per_second, 'of rate limits, by this daemon'),
+		rate('Errors / s', latest?.errors_per_second, 'status 500 and above, by this daemon', 'bad'),
 		redis(info, latest, overview),
 		redisMemory(info.redis.nodes),
 		{
 			name: 'Requests / s',
 			value: rough(latest?.requests_per_second),
-			note: latest?.p99_ms == null ? `up for ${duration(info.uptime_ms)}` : `99 % within ${took(latest.p99_ms)}`,
+			note: `to this daemon, ${pace}`,
 		},
 	];
 }

@@ -141,7 +141,7 @@ function openOne(page, name) {
 			...(queue ? [queue.node] : []),
 		),
 		about.node,
-		el('h2', {}, 'How requests ended'),
+		el('h2', {}, 'How requests of this daemon ended'),
 		counts.node,
 	);
 	return async () => {
