@@ -422,10 +422,25 @@ test('a destructive dialog says how many', SLOW, async (t) => {
   await go(page, 'queues', 'plain');
   await says('Purge plain', 'It holds 4 messages.');
   await says('Delete queue plain', 'Its 4 messages, 1 schedule and its settings are removed');
-  await page.getByRole('button', { name: 'Purge plain', exact: true }).click();
-  const states = page.getByLabel('Messages that are').locator('option');
-  assert.deepEqual(await states.allInnerTexts(), ['dead (1)', 'ready (2)', 'delayed (1)', 'in any state (4)']);
+  const purge = page.getByRole('button', { name: 'Purge plain', exact: true });
+  const states = page.getByLabel('Messages that are');
+  await purge.click();
+  const offered = ['dead (1)', 'ready (2)', 'delayed (1)', 'in any state (4)'];
+  assert.deepEqual(await states.locator('option').allInnerTexts(), offered);
+  assert.equal(await states.inputValue(), 'dead');
   await page.getByRole('button', { name: 'Keep' }).click();
+  await api(stage.url, 'POST', '/queues/plain/purge', { state: 'dead' });
+  await page.getByRole('button', { name: /^dead 0/ }).waitFor();
+  await purge.click();
+  assert.equal(await states.inputValue(), ''); // live work must be chosen
+  await page.getByRole('button', { name: 'Purge messages' }).click();
+  assert.equal(await states.evaluate((select) => select.validity.valueMissing), true);
+  await page.getByRole('button', { name: 'Keep' }).click();
+  await api(stage.url, 'PATCH', '/queues/plain', { result_ms: 60_000 });
+  await shows(page.locator('dd', { hasText: /^1\smin$/ }).first());
+  await says('Delete queue plain', 'Its 3 messages, the results of acknowledged messages, 1 schedule and its settings');
+  await go(page, 'limits');
+  await says('Delete replies', 'Requests that name it are refused with 404');
   stage.assertClean();
 });
 

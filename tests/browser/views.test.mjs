@@ -438,6 +438,49 @@ test('groups show why they wait, and are paused and resumed', SLOW, async (t) =>
   stage.assertClean();
 });
 
+test('a group is redriven and purged, and its dialogs say how many', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const messages = Array.from({ length: 4 }, () => ({ group: HOSTILE, body: 1 }));
+  await api(stage.url, 'POST', '/queues/grouped/messages', { messages });
+  await api(stage.url, 'POST', '/queues/grouped/messages', { group: HOSTILE, body: 1, delay_ms: 600_000 });
+  await api(stage.url, 'POST', '/queues/grouped/messages', { group: 'other', body: 1 });
+  const { messages: taken } = await api(stage.url, 'POST', '/queues/grouped/receive', { limit: 10 });
+  for (const { group, receipt } of taken)
+    if (group === HOSTILE)
+      await api(stage.url, 'POST', `/queues/grouped/deliveries/${receipt}/reject`, { dead: true });
+  await api(stage.url, 'POST', '/queues/grouped/messages', { group: HOSTILE, body: 1 });
+  const { dead } = await api(stage.url, 'GET', '/queues/grouped');
+
+  await go(page, 'queues', 'grouped');
+  await press(page, `Redrive ${HOSTILE}`);
+  await shows(dialog(page).getByText(`Dead letters of the group: ${dead}.`));
+  const posted = page.waitForRequest((one) => one.method() === 'POST');
+  await confirm(page, 'Redrive');
+  assert.deepEqual((await posted).postDataJSON(), { group: HOSTILE });
+  await said(page, `Ready again: ${dead}.`);
+
+  await shows(page.getByRole('table', { name: 'Groups' }).getByRole('cell', { name: '4', exact: true }));
+  await press(page, `Purge ${HOSTILE}`);
+  const states = dialog(page).getByLabel('Messages that are');
+  assert.equal(await states.inputValue(), '');
+  const offered = await states.locator('option').allInnerTexts();
+  assert.deepEqual(offered, [
+    'choose which',
+    'ready (1)',
+    'blocked (4)',
+    'delayed (1)',
+    'in flight (0)',
+    'dead (0)',
+    'in any state (6)',
+  ]);
+  await states.selectOption({ label: 'in any state (6)' });
+  await confirm(page, 'Purge messages');
+  await said(page, 'Removed: 6.');
+  const { ready, delayed, in_flight: flight } = await api(stage.url, 'GET', '/queues/grouped');
+  assert.deepEqual([ready, delayed, flight], [0, 0, 1]); // the other group's message
+  stage.assertClean();
+});
+
 test('settings of a queue are edited, and it is deleted', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await api(stage.url, 'PUT', '/queues/plain', { max_receives: 3 });

@@ -163,7 +163,8 @@ const editing = (page) => ({
 	act: (one) => edit(page, one),
 });
 
-const policyRemoval = (page) => ({
+/** `use()` is a sentence about how much the policy decides, where that is known. */
+const policyRemoval = (page, use = () => '') => ({
 	label: 'Delete',
 	about: (one) => one.name,
 	danger: true,
@@ -172,7 +173,9 @@ const policyRemoval = (page) => ({
 		const sure = await confirmRemoval({
 			title: `Delete the policy '${one.name}'?`,
 			go: 'Delete policy',
-			text: 'Requests that name it are refused with 404 from then on.',
+			text:
+				`${use()}Requests that name it are refused with 404 from then on, and queues with this ` +
+				'policy deliver nothing. What its keys have used stays until it expires.',
 		});
 		if (sure)
 			await page.act(
@@ -200,9 +203,11 @@ const PLOTS = [
 
 function openPolicy(page, name) {
 	let latest = { name };
+	let decisions = '–'; // per minute
 	const about = facts('Policy');
 	const past = historyOf(page, path('ratelimit', 'policies', name), PLOTS);
-	const bar = buttons(editing(page), policyRemoval(page))(() => latest);
+	const use = () => (decisions === '–' ? '' : `This daemon decides ${decisions} calls per minute by it. `);
+	const bar = buttons(editing(page), policyRemoval(page, use))(() => latest);
 	page.root.append(
 		back('limits', 'All limits'),
 		...(page.write ? [bar.node] : []),
@@ -222,6 +227,7 @@ function openPolicy(page, name) {
 		latest = one;
 		bar.update(one);
 		const samples = await past.look();
+		decisions = lately(samples, (sample) => sample.allowed + sample.refused);
 		about.show([
 			['Allowed / min by this daemon', lately(samples, (sample) => sample.allowed)],
 			['Refused / min by this daemon', lately(samples, (sample) => sample.refused)],

@@ -207,7 +207,8 @@ async function remove(page, at, queue) {
 
 /** How much a queue holds, as far as this token may know. */
 async function contents(page, at, queue) {
-	const messages = `Its ${plural(total(queue), 'message')}`;
+	const results = queue.settings?.result_ms ? ', the results of acknowledged messages' : '';
+	const messages = `Its ${plural(total(queue), 'message')}${results}`;
 	try {
 		const { items, next_cursor: more } = await page.ask('GET', `${at}/schedules?limit=100`);
 		const some = more ? 'more than 100 schedules' : plural(items.length, 'schedule');

@@ -5,6 +5,7 @@ import { el, facts } from './dom.js';
 import { exactDuration, number, parseDuration, plural } from './format.js';
 
 export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
+export const ANY = 'any'; // no state, of a purge
 export const words = (state) => state.replace('_', ' ');
 export const total = (queue) => STATES.reduce((sum, state) => sum + queue[state], 0);
 
@@ -76,11 +77,14 @@ async function redrive(page, queue) {
 				...(said.to ? { to: said.to } : {}),
 				...(said.interval ? { interval_ms: parseDuration(said.interval) } : {}),
 			},
-			({ redriven, duplicates }) => {
-				const left = `Still dead, since their ids are taken there: ${number(duplicates)}.`;
-				return `Ready again: ${number(redriven)}.${duplicates > 0 ? ` ${left}` : ''}`;
-			},
+			redriven,
 		);
+}
+
+/** What came of a redrive. */
+export function redriven({ redriven: count, duplicates }) {
+	const left = `Still dead, since their ids are taken there: ${number(duplicates)}.`;
+	return `Ready again: ${number(count)}.${duplicates > 0 ? ` ${left}` : ''}`;
 }
 
 async function pause(page, queue, paused) {
@@ -94,11 +98,12 @@ async function pause(page, queue, paused) {
 
 async function purge(page, queue) {
 	const all = total(queue);
-	// Where dead letters are, they are what most people mean.
+	// Where dead letters are, they are what most people mean. Other messages must be chosen.
 	const states = ['dead', ...STATES].filter((state, at, list) => queue[state] > 0 && list.indexOf(state) === at);
 	const choices = [
+		...(queue.dead ? [] : [{ value: '', text: 'choose which' }]),
 		...states.map((state) => ({ value: state, text: `${words(state)} (${number(queue[state])})` })),
-		{ value: '', text: `in any state (${number(all)})` },
+		{ value: ANY, text: `in any state (${number(all)})` },
 	];
 	const said = await askUser({
 		title: `Purge '${queue.name}'?`,
@@ -106,13 +111,13 @@ async function purge(page, queue) {
 		go: 'Purge messages',
 		keep: 'Keep',
 		text: `It holds ${plural(all, 'message')}. Removed messages cannot be restored.`,
-		fields: [{ name: 'state', label: 'Messages that are', options: choices }],
+		fields: [{ name: 'state', label: 'Messages that are', options: choices, required: true }],
 	});
 	if (said)
 		await page.act(
 			'POST',
 			path('queues', queue.name, 'purge'),
-			said.state ? { state: said.state } : {},
+			said.state === ANY ? {} : { state: said.state },
 			({ purged }) => `Removed: ${number(purged)}.`,
 		);
 }
