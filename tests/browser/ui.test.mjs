@@ -522,6 +522,29 @@ test('a key under a shadow policy is not shown as refused', SLOW, async (t) => {
   stage.assertClean();
 });
 
+test('a key under a policy that is not listed is not shown as refused', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const policies = Array.from({ length: 500 }, (_, at) => `p${at}`);
+  const put = (one, shadow) =>
+    api(stage.url, 'PUT', `/ratelimit/policies/${one}`, { limit: 1, window_ms: 600_000, shadow });
+  await Promise.all(policies.map((one) => put(one, false)));
+  await put('watched', true);
+  for (const policy of ['watched', 'p1'])
+    for (let calls = 0; calls < 2; calls++)
+      await fetch(`${stage.url}/ratelimit`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ key: `by ${policy}`, policy }),
+      });
+  const page = await stage.visit('/ui#/limits');
+  await shows(page.getByText('Only 500 policies are listed; Search finds the others by name.'));
+  await rowHas(page, 'by watched', 'unless it is a shadow');
+  await counts(row(page, 'by watched').locator('.badge'), 0);
+  await counts(row(page, 'by p1').locator('.badge'), 1);
+  stage.assertClean();
+});
+
 test("the daemon's own records are hidden among keys until they are asked for", SLOW, async (t) => {
   const { stage, page } = await begin(t);
   await fetch(`${stage.url}/counters/plain/increment`, {

@@ -64,13 +64,17 @@ function openAll(page) {
 		el('p', {}, 'There are no policies. A request can also name its own limit.'),
 		sample(...make('replies')),
 	);
+	const further = el('p', { class: 'muted', hidden: true });
 	const add = el('button', { type: 'button', onclick: () => edit(page, null) }, 'New policy');
-	const shadows = new Set(); // names of policies that only report
-	const keys = keyTable((by) => look.turn(by), shadows);
+	const shadows = new Map(); // by the name of a listed policy: whether it only reports
+	let areAllListed = true;
+	const isShadow = ({ policy }) => shadows.get(policy) ?? (policy === null || areAllListed ? false : null);
+	const keys = keyTable((by) => look.turn(by), isShadow);
 	const trial = page.write ? tester(page) : null;
 	page.root.append(
 		el('div', { class: 'between' }, el('h2', {}, 'Policies'), ...(page.write ? [add] : [])),
 		policies.node,
+		further,
 		noPolicy,
 		...(trial ? [trial.node] : []),
 		el('h2', {}, 'Keys'),
@@ -87,9 +91,12 @@ function openAll(page) {
 	return async () => {
 		const stored = await list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal });
 		shadows.clear();
-		for (const { name, shadow } of stored.items) if (shadow) shadows.add(name);
+		for (const { name, shadow } of stored.items) shadows.set(name, shadow);
+		areAllListed = !stored.more;
 		await look();
 		policies.show(stored.items);
+		further.hidden = areAllListed;
+		setText(further, `Only ${number(stored.items.length)} policies are listed; Search finds the others by name.`);
 		policies.node.hidden = stored.items.length === 0;
 		noPolicy.hidden = !policies.node.hidden;
 		trial?.offer(stored.items);
@@ -98,7 +105,7 @@ function openAll(page) {
 
 const withoutRedis = (one) => (one.on_error === 'open' ? 'lets through' : 'refuses');
 
-function keyTable(turn, shadows) {
+function keyTable(turn, isShadow) {
 	return table({
 		label: 'Keys',
 		key: (one) => JSON.stringify([accountOf(one), one.algorithm, one.key]),
@@ -115,7 +122,7 @@ function keyTable(turn, shadows) {
 			{
 				title: 'Now',
 				kind: 'state',
-				make: () => verdict(shadows),
+				make: () => verdict(isShadow),
 				sort: (one) => one.retry_after_ms ?? -1,
 			},
 			{ title: 'Counts under', text: accountInWords, sort: accountInWords },
@@ -138,21 +145,28 @@ function meter() {
 	};
 }
 
-/** Whether the next call is allowed. A policy in shadow refuses none: what it would do is muted. */
-function verdict(shadows) {
+/**
+ * Whether the next call is allowed. A policy in shadow refuses none: what it would do is muted, and
+ * so is the decision of a policy that is not listed.
+ */
+function verdict(isShadow) {
 	const node = el('span');
 	return {
 		node,
 		update(one) {
-			const isShadow = shadows.has(one.policy);
-			setText(node, one.allowed ? 'allowed' : refusal(one, isShadow));
-			node.className = one.allowed || isShadow ? 'nought' : 'badge paused';
+			const shadow = isShadow(one);
+			setText(node, one.allowed ? 'allowed' : refusal(one, shadow));
+			node.className = one.allowed || shadow !== false ? 'nought' : 'badge paused';
 		},
 	};
 }
 
-const refusal = ({ retry_after_ms: rest }, isShadow) =>
-	isShadow ? `allowed: shadow only, else refused for ${duration(rest)}` : `refused for ${duration(rest)}`;
+/** `shadow` is whether the policy only reports, or null where that is not known. */
+function refusal({ retry_after_ms: rest }, shadow) {
+	const refused = `refused for ${duration(rest)}`;
+	if (shadow === null) return `${refused}, unless it is a shadow`;
+	return shadow ? `allowed: shadow only, else ${refused}` : refused;
+}
 
 /* ---- A policy ---- */
 
