@@ -370,9 +370,12 @@ test('/ finds a queue, a lock, a policy and a page by name', SLOW, async (t) => 
   assert.match(page.url(), /#\/(queues|locks)\/plain$/);
 
   await page.keyboard.press('/');
+  const limits = [];
+  page.on('request', (request) => limits.push(Number(new URL(request.url()).searchParams.get('limit'))));
   await search.fill('PlaI');
   await shows(option('plain queue'));
   await shows(option('plain lock'));
+  assert.ok(Math.max(...limits) <= 100, `it asks for ${limits} names, each with its state`);
   await search.fill('repli');
   await option('replies policy').click();
   await title('replies');
