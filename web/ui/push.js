@@ -92,14 +92,14 @@ function failure() {
 /** The state, or why it backs off and until when. */
 function stateOf() {
 	const badge = el('span');
-	const when = el('span', { class: 'muted' });
+	const when = moment((until) => `called again ${expiry(until)}`, '');
 	return {
-		node: el('span', {}, badge, ' ', when),
+		node: el('span', {}, badge, ' ', el('span', { class: 'muted' }, when.node)),
 		update({ state, reason, until_ms: until }) {
 			const isOff = state === 'backing_off';
 			setText(badge, isOff ? (WHY[reason] ?? reason) : state);
 			badge.className = `badge ${BADGES[state] ?? ''}`;
-			setText(when, isOff ? `called again ${expiry(until)}` : '');
+			when.update(isOff ? until : null);
 		},
 	};
 }
