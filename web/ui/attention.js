@@ -106,7 +106,7 @@ function row({ kind }) {
 	return {
 		node,
 		update(one) {
-			node.className = one.severity;
+			node.className = `${one.severity} ${one.kind ?? ''}`.trim();
 			setText(title, one.title);
 			setText(link, one.name ?? '');
 			if (one.to) link.setAttribute('href', one.to);
@@ -142,7 +142,7 @@ export function sums(overview, why) {
 			({ dead }) => dead,
 			({ count, paused }) =>
 				`in ${leastListed}${number(withDead)} of ${plural(count, 'queue')}${paused ? `, ${number(paused)} paused` : ''}`,
-			'warn',
+			'dead',
 		),
 		tile(
 			'Messages due',

@@ -17,7 +17,7 @@ const PLOTS = [
 		series: [
 			{ label: 'all', colour: 'accent', fill: true, of: (one) => one.requests_per_second },
 			{ label: 'refused', colour: 'delayed', of: (one) => one.refusals_per_second },
-			{ label: 'errors', colour: 'dead', of: (one) => one.errors_per_second },
+			{ label: 'errors', colour: 'bad', of: (one) => one.errors_per_second },
 		],
 	},
 	{
@@ -26,7 +26,7 @@ const PLOTS = [
 		series: [
 			{ label: 'median', colour: 'accent', of: (one) => one.p50_ms },
 			{ label: '99 %', colour: 'muted', of: (one) => one.p99_ms },
-			{ label: 'Redis', colour: 'ready', of: (one) => one.redis_ms },
+			{ label: 'Redis', colour: 'redis', of: (one) => one.redis_ms },
 		],
 	},
 	{
@@ -36,7 +36,7 @@ const PLOTS = [
 		series: [
 			{ label: 'connections', colour: 'accent', of: (one) => one.connections },
 			{ label: 'waiting', colour: 'delayed', of: (one) => one.waiting },
-			{ label: 'calls to Redis', colour: 'ready', of: (one) => one.redis_calls },
+			{ label: 'calls to Redis', colour: 'redis', of: (one) => one.redis_calls },
 		],
 	},
 	{
