@@ -485,6 +485,8 @@ test('groups show why they wait, and are paused and resumed', SLOW, async (t) =>
   assert.deepEqual(request.postDataJSON(), { for_ms: 600000 });
   await said(page, 'is paused, ends in');
   await has(HOSTILE, 'paused');
+  const end = group.filter({ hasText: HOSTILE }).locator('time', { hasText: ', ends in' });
+  assert.match(await end.getAttribute('title'), /UTC$/);
   await press(page, `Resume ${HOSTILE}`);
   await said(page, 'goes on.');
   await shows(page.getByRole('button', { name: `Pause ${HOSTILE}`, exact: true }));

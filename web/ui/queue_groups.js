@@ -74,7 +74,7 @@ function columnsOf(page, at, queue) {
 		{ title: 'In flight', number: true, text: (one) => number(one.in_flight) },
 		{ title: 'Oldest', kind: 'when', time: ({ oldest_at_ms: sent }) => sent, words: age },
 		{ title: 'Waits because', kind: 'wide', make: reason },
-		...(page.write ? [{ title: '', kind: 'actions few', make: offered }] : []),
+		...(page.write ? [{ title: '', kind: 'actions', make: offered }] : []),
 	];
 }
 
