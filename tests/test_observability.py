@@ -174,6 +174,15 @@ def empty_panels(text):
                 yield f"{panel['title']}: shows nothing without errors: {query}"
 
 
+def unexplained_panels(idle):
+    """Panels over time that are empty for a daemon that nothing uses, without a reason."""
+    board = json.loads((EXAMPLES / "grafana/patternd.json").read_text())
+    for panel in (panel for panel in board["panels"] if panel["type"] == "timeseries"):
+        names = {name for target in panel["targets"] for name, _ in SELECTOR.findall(target["expr"])}
+        if not names & served(idle).keys() and "noValue" not in panel["fieldConfig"]["defaults"]:
+            yield f"{panel['title']}: is empty without an explanation (noValue)"
+
+
 def wrong_panels():
     """Finds expressions that show gaps or wrong sums. These have a window other than Grafana's
     (which follows the scrape interval), or count daemons that are not selected. Others sum a figure
@@ -224,6 +233,7 @@ def faults(where, expression, legend, metrics, operations):
 def main():
     with embedded.Daemon(sys.argv[1], *QUORUM) as daemon:
         daemon.ask("GET", "/healthz")
+        idle = daemon.ask("GET", "/metrics")[2]
         text = named_metrics(daemon, "patternd_queue_messages")
     with embedded.Daemon(sys.argv[1], *NAMES) as daemon:
         named = named_metrics(daemon, "patternd_queue_messages", "patternd_lock_waiters")
@@ -232,6 +242,7 @@ def main():
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
     found += wrong_panels()
+    found += unexplained_panels(idle)
     found += [fault for page in (text, named) for fault in malformed(page)]
     found += documented((text, named))
     found += silent_alerts(served(text) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS})

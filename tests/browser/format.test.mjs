@@ -27,7 +27,7 @@ test('a duration is shown in its two largest units, and no line ends within it',
   }
 });
 
-test('a duration is edited as a whole', () => {
+test('a duration that is set is shown and edited as a whole', () => {
   for (const [ms, text] of [
     [0, '0 s'],
     [1, '1 ms'],
@@ -35,8 +35,10 @@ test('a duration is edited as a whole', () => {
     [5_400_000, '1 h 30 min'],
     [1_209_600_000, '14 d'],
     [90_061_001, '1 d 1 h 1 min 1 s 1 ms'],
-  ])
-    assert.equal(exactDuration(ms), text);
+  ]) {
+    assert.equal(exactDuration(ms, ' '), text);
+    assert.equal(exactDuration(ms), text.replaceAll(' ', '\u00a0'));
+  }
   for (let ms = 1; ms < 1e13; ms = ms * 7 + 3) assert.equal(parseDuration(exactDuration(ms)), ms);
 });
 

@@ -65,7 +65,8 @@ test('what needs a person comes first', SLOW, async (t) => {
   await has(page, 'Errors / s', '0');
   await has(page, 'Redis', 'answers');
   await has(page, 'Memory of Redis', /[KM]iB/);
-  await has(page, 'Requests / s', /99 % within/);
+  await has(page, 'Requests / s', /to this daemon, 99 % within/);
+  for (const title of ['Refusals / s', 'Errors / s']) await has(page, title, 'by this daemon');
   stage.assertClean();
 });
 
@@ -75,7 +76,9 @@ test('an empty daemon reports that it is empty', SLOW, async (t) => {
   const page = await stage.visit('/ui');
   await has(page, 'Dead letters', 'in 0 of 0 queues');
   await has(page, 'Waiting for locks', '0 locks held');
-  await page.getByText(/^Nothing needs a person\. Looked at /).waitFor({ state: 'visible' });
+  const calm = page.getByText(/^Nothing needs a person\. Looked at .* Other daemons,/);
+  await calm.waitFor({ state: 'visible' });
+  assert.match(await calm.locator('time').getAttribute('title'), /^\d{4}-\d\d-\d\d .* UTC$/);
   stage.assertClean();
 });
 
@@ -199,7 +202,8 @@ test('a queue, a lock and a policy have a past', SLOW, async (t) => {
   t.after(() => stage.close());
   await trouble(stage.url);
   await api(stage.url, 'PUT', '/ratelimit/policies/few', { limit: 1, window_ms: 60_000 });
-  const places = { 'queues/dead': 'Depth', 'locks/busy': 'Holders and waiters', 'limits/few': 'Decisions per second' };
+  const decisions = 'Decisions per second, by this daemon';
+  const places = { 'queues/dead': 'Depth', 'locks/busy': 'Holders and waiters', 'limits/few': decisions };
   const page = await stage.visit('/ui');
   for (const [place, title] of Object.entries(places)) {
     await page.evaluate((to) => (location.hash = `#/${to}`), place);

@@ -370,9 +370,12 @@ test('/ finds a queue, a lock, a policy and a page by name', SLOW, async (t) => 
   assert.match(page.url(), /#\/(queues|locks)\/plain$/);
 
   await page.keyboard.press('/');
+  const limits = [];
+  page.on('request', (request) => limits.push(Number(new URL(request.url()).searchParams.get('limit'))));
   await search.fill('PlaI');
   await shows(option('plain queue'));
   await shows(option('plain lock'));
+  assert.ok(Math.max(...limits) <= 100, `it asks for ${limits} names, each with its state`);
   await search.fill('repli');
   await option('replies policy').click();
   await title('replies');
@@ -422,14 +425,29 @@ test('a destructive dialog says how many', SLOW, async (t) => {
   await go(page, 'queues', 'plain');
   await says('Purge plain', 'It holds 4 messages.');
   await says('Delete queue plain', 'Its 4 messages, 1 schedule and its settings are removed');
-  await page.getByRole('button', { name: 'Purge plain', exact: true }).click();
-  const states = page.getByLabel('Messages that are').locator('option');
-  assert.deepEqual(await states.allInnerTexts(), ['dead (1)', 'ready (2)', 'delayed (1)', 'in any state (4)']);
+  const purge = page.getByRole('button', { name: 'Purge plain', exact: true });
+  const states = page.getByLabel('Messages that are');
+  await purge.click();
+  const offered = ['dead (1)', 'ready (2)', 'delayed (1)', 'in any state (4)'];
+  assert.deepEqual(await states.locator('option').allInnerTexts(), offered);
+  assert.equal(await states.inputValue(), 'dead');
   await page.getByRole('button', { name: 'Keep' }).click();
+  await api(stage.url, 'POST', '/queues/plain/purge', { state: 'dead' });
+  await page.getByRole('button', { name: /^dead 0/ }).waitFor();
+  await purge.click();
+  assert.equal(await states.inputValue(), ''); // live work must be chosen
+  await page.getByRole('button', { name: 'Purge messages' }).click();
+  assert.equal(await states.evaluate((select) => select.validity.valueMissing), true);
+  await page.getByRole('button', { name: 'Keep' }).click();
+  await api(stage.url, 'PATCH', '/queues/plain', { result_ms: 60_000 });
+  await shows(page.locator('dd', { hasText: /^1\smin$/ }).first());
+  await says('Delete queue plain', 'Its 3 messages, the results of acknowledged messages, 1 schedule and its settings');
+  await go(page, 'limits');
+  await says('Delete replies', 'Requests that name it are refused with 404');
   stage.assertClean();
 });
 
-test('a schedule is paused and resumed, and one that no worker asks for is late', SLOW, async (t) => {
+test('a schedule is paused and resumed', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   const said = (text) => shows(page.getByRole('status').filter({ hasText: text }));
   await api(stage.url, 'PUT', '/queues/timed/schedules/hourly', { cron: '@hourly', body: 1 });
@@ -445,14 +463,52 @@ test('a schedule is paused and resumed, and one that no worker asks for is late'
   await page.getByRole('button', { name: /^(Resume|Start now) hourly$/ }).click();
   await said("'hourly' goes on in");
   assert.equal((await api(stage.url, 'GET', '/queues/timed/schedules/hourly')).start_at_ms, null);
+  stage.assertClean();
+});
 
-  await page.route(/\/queues\/timed\/schedules\?/, async (route) => {
-    const answer = await route.fetch();
-    const list = await answer.json();
-    list.items[0].next_at_ms = Date.now() - 180_000;
-    await route.fulfill({ response: answer, json: list });
-  });
-  await shows(page.locator('.late', { hasText: 'due for 3 min: no worker receives from this queue' }));
+test('a schedule that is due in a paused queue says why', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'PUT', '/queues/held/schedules/often', { every_ms: 1000, body: 1 });
+  await api(stage.url, 'PATCH', '/queues/held', { paused: true });
+  const late = (text) => shows(page.locator('.late', { hasText: text }));
+  await go(page, 'queues', 'held', 'schedules');
+  await late(/^due for 1\d\ss: the queue is paused$/);
+  await go(page, 'queues', 'held', 'schedules', 'often');
+  await late(/^due for \d\d\ss: the queue is paused$/);
+  await go(page, 'queues', 'held');
+  await late(/^due for \d\d\ss: the queue is paused$/);
+  await shows(page.locator('.facts dd', { hasText: /^due for \d\d\ss$/ }));
+  await go(page, 'queues');
+  await late(/^due for \d\d\ss$/);
+  await api(stage.url, 'PATCH', '/queues/held', { paused: false });
+  await go(page, 'queues', 'held', 'schedules');
+  await rowHas(page, 'often', /in\s\d+\sms/);
+  await counts(page.locator('.late'), 0);
+  stage.assertClean();
+});
+
+test('settings are shown exactly', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const backoff = { base_ms: 1900, max_ms: 61_001 };
+  const rate = { limit: 3, window_ms: 1500 };
+  await api(stage.url, 'PUT', '/queues/exact', { visibility_ms: 1500, result_ms: 90_061_000, backoff, rate });
+  await api(stage.url, 'PUT', '/queues/exact/schedules/often', { every_ms: 1500, jitter_ms: 1001, body: 1 });
+  await api(stage.url, 'PUT', '/ratelimit/policies/odd', { limit: 100, window_ms: 1500 });
+  await api(stage.url, 'PUT', '/sales/odd', { stock: 1, hold_ms: 1500 });
+  const value = (text) => shows(page.locator('.facts dd').filter({ hasText: text }));
+  await go(page, 'queues', 'exact');
+  await value(/^1\ss\s500\sms$/);
+  await value(/^1\ss\s900\sms to 1\smin\s1\ss\s1\sms$/);
+  await value(/^1\sd\s1\sh\s1\smin\s1\ss$/);
+  await value(/^3 per 1\ss\s500\sms$/);
+  await rowHas(page, 'often', /each 1\ss\s500\sms/);
+  await go(page, 'queues', 'exact', 'schedules', 'often');
+  await value(/^each 1\ss\s500\sms$/);
+  await value(/^up to 1\ss\s1\sms$/);
+  await go(page, 'limits');
+  await rowHas(page, 'odd', /100 in 1\ss\s500\sms/);
+  await go(page, 'sales', 'odd');
+  await value(/^1\ss\s500\sms$/);
   stage.assertClean();
 });
 
@@ -466,6 +522,29 @@ test('a key under a shadow policy is not shown as refused', SLOW, async (t) => {
   await counts(row(page, 'shady').locator('.badge'), 0);
   await row(page, 'shady').getByRole('link').click();
   await shows(page.locator('dd', { hasText: 'is allowed: the policy is in shadow' }));
+  stage.assertClean();
+});
+
+test('a key under a policy that is not listed is not shown as refused', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const policies = Array.from({ length: 500 }, (_, at) => `p${at}`);
+  const put = (one, shadow) =>
+    api(stage.url, 'PUT', `/ratelimit/policies/${one}`, { limit: 1, window_ms: 600_000, shadow });
+  await Promise.all(policies.map((one) => put(one, false)));
+  await put('watched', true);
+  for (const policy of ['watched', 'p1'])
+    for (let calls = 0; calls < 2; calls++)
+      await fetch(`${stage.url}/ratelimit`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ key: `by ${policy}`, policy }),
+      });
+  const page = await stage.visit('/ui#/limits');
+  await shows(page.getByText('Only 500 policies are listed; Search finds the others by name.'));
+  await rowHas(page, 'by watched', 'unless it is a shadow');
+  await counts(row(page, 'by watched').locator('.badge'), 0);
+  await counts(row(page, 'by p1').locator('.badge'), 1);
   stage.assertClean();
 });
 
@@ -534,6 +613,7 @@ test('the daemon goes and comes back', SLOW, async (t) => {
   stage.daemon.process.kill('SIGKILL');
   const banner = page.getByText('patternd does not answer, trying again');
   await shows(banner);
+  assert.match(await banner.locator('time').getAttribute('title'), /\d\d:\d\d:\d\d UTC$/);
   const again = await startDaemon('--listen', new URL(stage.url).host);
   t.after(() => again.stop());
   await api(again.url, 'POST', '/locks/new', { ttl_ms: 600_000 });

@@ -68,14 +68,13 @@ const drawn = (page) =>
     [...document.querySelectorAll('#view > div:not([hidden])')].some((one) => one.innerText.trim() !== ''),
   );
 
-for (const [where, width, scheme] of [
-  ['on a desk, light', 1280, 'light'],
-  ['on a phone, dark', 390, 'dark'],
-])
-  test(`axe finds nothing in any view, ${where}`, { timeout: 300_000 }, async (t) => {
+const SIZES_AND_THEMES = [1280, 390].flatMap((width) => ['light', 'dark'].map((scheme) => [width, scheme]));
+
+for (const [width, colorScheme] of SIZES_AND_THEMES)
+  test(`axe finds nothing in any view, ${width} wide, ${colorScheme}`, { timeout: 300_000 }, async (t) => {
     const { stage, page } = await begin(t, '--ui=write');
     await page.setViewportSize({ width, height: 800 });
-    await page.emulateMedia({ colorScheme: scheme });
+    await page.emulateMedia({ colorScheme });
     for (const view of everywhere()) {
       await go(page, ...view);
       await drawn(page);
@@ -112,11 +111,12 @@ async function fillMore(url) {
   await api(url, 'POST', '/counters/plain/increment', { counters });
 }
 
-for (const width of [1280, 390])
-  test(`no word is on two lines, and no table is cut, at ${width}`, { timeout: 300_000 }, async (t) => {
+for (const [width, colorScheme] of SIZES_AND_THEMES)
+  test(`no word is on two lines, no table is cut, ${width} wide, ${colorScheme}`, { timeout: 300_000 }, async (t) => {
     const { stage, page } = await begin(t, '--ui=write');
     await fillMore(stage.url);
     await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
     const views = ['blocked', 'in_flight', 'dead', 'schedules'].flatMap((part) => [
       ['queues', 'orders', part],
       ['queues', LONG, part],
@@ -160,7 +160,7 @@ test('a colour means one thing', SLOW, async (t) => {
   for (const theme of ['light', 'dark']) {
     await page.getByLabel('Theme').selectOption(theme);
     const hues = await page.evaluate(() =>
-      ['ready', 'delayed', 'blocked', 'in_flight', 'dead', 'accent'].map((one) => {
+      ['ready', 'delayed', 'blocked', 'in_flight', 'dead', 'accent', 'redis'].map((one) => {
         const text = getComputedStyle(document.documentElement).getPropertyValue(`--${one}`).trim();
         const [r, g, b] = text.match(/\w\w/g).map((pair) => parseInt(pair, 16));
         return [one, (Math.atan2(Math.sqrt(3) * (g - b), 2 * r - g - b) * 180) / Math.PI];
@@ -172,6 +172,59 @@ test('a colour means one thing', SLOW, async (t) => {
           const apart = Math.abs(hue - that);
           assert.ok(Math.min(apart, 360 - apart) > 25, `${one} and ${other} look alike in the ${theme} theme`);
         }
+  }
+});
+
+/** The contrast of two colours that are written as #rrggbb, by WCAG 2. */
+function contrast(...colours) {
+  const luminances = colours.map((colour) => {
+    const [r, g, b] = colour.match(/\w\w/g).map((pair) => {
+      const part = parseInt(pair, 16) / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  });
+  const [dark, light] = luminances.sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+test('dead letters have one colour, and what is not known has its own', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const overview = await api(stage.url, 'GET', '/overview');
+  const unknown = [{ of: 'locks', code: 'redis_unavailable', detail: 'Redis does not answer' }];
+  await page.route(/\/overview$/, (route) => route.fulfill({ json: { ...overview, locks: null, unknown } }));
+  const style = (selector, what) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((node, property) => getComputedStyle(node)[property], what);
+  for (const theme of ['light', 'dark']) {
+    await page.getByLabel('Theme').selectOption(theme);
+    await go(page, 'queues');
+    const dead = await style('.count.dead', 'color');
+    const delayed = await style('.count.delayed', 'color');
+    await go(page);
+    for (const one of ['.attention .value.dead', '.findings .dead_letters .amount'])
+      assert.equal(await style(one, 'color'), dead, one);
+    assert.equal(await style('.findings .dead_letters', 'borderLeftColor'), dead);
+    const own = await style('.attention .value.unknown', 'color');
+    assert.equal(await style('.findings .unknown', 'borderLeftColor'), own);
+    assert.ok(own !== dead && own !== delayed, `not known is ${own}`);
+  }
+  stage.assertClean();
+});
+
+test('colours can be read', SLOW, async (t) => {
+  const { page } = await begin(t);
+  for (const theme of ['light', 'dark']) {
+    await page.getByLabel('Theme').selectOption(theme);
+    const { card, ...others } = await page.evaluate(() => {
+      const style = getComputedStyle(document.documentElement);
+      const names = ['ready', 'delayed', 'blocked', 'in_flight', 'dead', 'redis', 'unknown', 'good', 'bad', 'card'];
+      return Object.fromEntries(names.map((one) => [one, style.getPropertyValue(`--${one}`).trim()]));
+    });
+    for (const [one, colour] of Object.entries(others))
+      assert.ok(contrast(colour, card) >= 4.5, `${one} in the ${theme} theme`);
   }
 });
 
@@ -432,9 +485,54 @@ test('groups show why they wait, and are paused and resumed', SLOW, async (t) =>
   assert.deepEqual(request.postDataJSON(), { for_ms: 600000 });
   await said(page, 'is paused, ends in');
   await has(HOSTILE, 'paused');
+  const end = group.filter({ hasText: HOSTILE }).locator('time', { hasText: ', ends in' });
+  assert.match(await end.getAttribute('title'), /UTC$/);
   await press(page, `Resume ${HOSTILE}`);
   await said(page, 'goes on.');
   await shows(page.getByRole('button', { name: `Pause ${HOSTILE}`, exact: true }));
+  stage.assertClean();
+});
+
+test('a group is redriven and purged, and its dialogs say how many', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const messages = Array.from({ length: 4 }, () => ({ group: HOSTILE, body: 1 }));
+  await api(stage.url, 'POST', '/queues/grouped/messages', { messages });
+  await api(stage.url, 'POST', '/queues/grouped/messages', { group: HOSTILE, body: 1, delay_ms: 600_000 });
+  await api(stage.url, 'POST', '/queues/grouped/messages', { group: 'other', body: 1 });
+  const { messages: taken } = await api(stage.url, 'POST', '/queues/grouped/receive', { limit: 10 });
+  for (const { group, receipt } of taken)
+    if (group === HOSTILE)
+      await api(stage.url, 'POST', `/queues/grouped/deliveries/${receipt}/reject`, { dead: true });
+  await api(stage.url, 'POST', '/queues/grouped/messages', { group: HOSTILE, body: 1 });
+  const { dead } = await api(stage.url, 'GET', '/queues/grouped');
+
+  await go(page, 'queues', 'grouped');
+  await press(page, `Redrive ${HOSTILE}`);
+  await shows(dialog(page).getByText(`Dead letters of the group: ${dead}.`));
+  const posted = page.waitForRequest((one) => one.method() === 'POST');
+  await confirm(page, 'Redrive');
+  assert.deepEqual((await posted).postDataJSON(), { group: HOSTILE });
+  await said(page, `Ready again: ${dead}.`);
+
+  await shows(page.getByRole('table', { name: 'Groups' }).getByRole('cell', { name: '4', exact: true }));
+  await press(page, `Purge ${HOSTILE}`);
+  const states = dialog(page).getByLabel('Messages that are');
+  assert.equal(await states.inputValue(), '');
+  const offered = await states.locator('option').allInnerTexts();
+  assert.deepEqual(offered, [
+    'choose which',
+    'ready (1)',
+    'blocked (4)',
+    'delayed (1)',
+    'in flight (0)',
+    'dead (0)',
+    'in any state (6)',
+  ]);
+  await states.selectOption({ label: 'in any state (6)' });
+  await confirm(page, 'Purge messages');
+  await said(page, 'Removed: 6.');
+  const { ready, delayed, in_flight: flight } = await api(stage.url, 'GET', '/queues/grouped');
+  assert.deepEqual([ready, delayed, flight], [0, 0, 1]); // the other group's message
   stage.assertClean();
 });
 

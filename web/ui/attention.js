@@ -63,19 +63,28 @@ function rowsOf({ findings, unknown, complete, finding_count: count }) {
 /** {node, show(overview), fail(why)}. */
 export function attention() {
 	const rows = el('ul', { class: 'findings', 'aria-label': 'What needs a person' });
-	const calm = el('p', { class: 'calm' });
+	const looked = moment(clock);
+	const calm = el(
+		'p',
+		{ class: 'calm', hidden: true },
+		'Nothing needs a person. Looked at ',
+		looked.node,
+		'. ',
+		el('span', { class: 'muted' }, 'Other daemons, and the programs that they push to, are not looked at.'),
+	);
 	const node = el('section', { class: 'card flush', 'aria-label': 'Attention' }, rows, calm);
-	const show = (latest, words) => {
+	const show = (latest) => {
 		keyed(rows, latest, ({ key }) => key, row);
 		rows.hidden = latest.length === 0;
 		calm.hidden = latest.length > 0;
-		setText(calm, words);
 	};
 	return {
 		node,
-		show: (overview) => show(rowsOf(overview), `Nothing needs a person. Looked at ${clock(overview.at_ms)}.`),
-		fail: (why) =>
-			show([{ key: 'all', severity: 'unknown', title: 'Not known: all of it', detail: why }], ''),
+		show(overview) {
+			looked.update(overview.at_ms);
+			show(rowsOf(overview));
+		},
+		fail: (why) => show([{ key: 'all', severity: 'unknown', title: 'Not known: all of it', detail: why }]),
 	};
 }
 
@@ -98,7 +107,7 @@ function row({ kind }) {
 	return {
 		node,
 		update(one) {
-			node.className = one.severity;
+			node.className = `${one.severity} ${one.kind ?? ''}`.trim();
 			setText(title, one.title);
 			setText(link, one.name ?? '');
 			if (one.to) link.setAttribute('href', one.to);
@@ -134,7 +143,7 @@ export function sums(overview, why) {
 			({ dead }) => dead,
 			({ count, paused }) =>
 				`in ${leastListed}${number(withDead)} of ${plural(count, 'queue')}${paused ? `, ${number(paused)} paused` : ''}`,
-			'warn',
+			'dead',
 		),
 		tile(
 			'Messages due',
@@ -156,7 +165,7 @@ export function sums(overview, why) {
 						'Programs not called',
 						'push',
 						({ backing_off: off }) => off,
-						({ targets }) => `of ${number(targets)}`,
+						({ targets }) => `of ${number(targets)}, by this daemon`,
 						'bad',
 					),
 				]),

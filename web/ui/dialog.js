@@ -72,7 +72,7 @@ export function durationField({ ms = null, min = 0, max = Infinity, required = t
 		autocomplete: 'off',
 		spellcheck: 'false',
 		required,
-		value: ms === null ? '' : exactDuration(ms),
+		value: ms === null ? '' : exactDuration(ms, ' '),
 		check(text) {
 			if (text.trim() === '') return null; // `required` judges that
 			const wanted = parseDuration(text);

@@ -5,8 +5,8 @@ import { el, keyed, route, setText } from './dom.js';
 
 const PAUSE_MS = 200;
 const MOST = 8; // of a kind
-const PAGE = 500; // names of a request, when names are compared here
 const PAGES = 4; // requests for a kind at most: among many names a page may find none
+const COMPARED = 100; // names that are compared here: the daemon reads the state of each
 
 const SOURCES = [
 	{ kind: 'queue', where: '/queues', view: 'queues' },
@@ -23,16 +23,18 @@ function rank(name, text) {
 
 /**
  * Names of a list that contain the text. The daemon compares the case of letters, so when it finds
- * few, names are compared here as well: the first ones only, of a long list.
+ * few, it is asked for small letters, and the first names of the list are compared here as well.
  */
 async function namesIn(where, text, signal) {
-	const options = { name: (one) => one.name, pages: PAGES, most: MOST, signal };
-	const names = ({ items }) => items.map(({ name }) => name);
-	const same = names(await list(where, { ...options, match: containing(text) }));
-	if (same.length >= MOST || text.toLowerCase() === text.toUpperCase()) return same;
-	const keep = ({ name }) => name.toLowerCase().includes(text.toLowerCase());
-	const others = names(await list(where, { ...options, keep, query: { limit: PAGE } }));
-	return [...new Set([...same, ...others])].slice(0, MOST);
+	const small = text.toLowerCase();
+	const whole = { name: (one) => one.name, pages: PAGES, most: MOST, signal };
+	const names = async (options) => (await list(where, { ...whole, ...options })).items.map(({ name }) => name);
+	const same = await names({ match: containing(text) });
+	if (same.length >= MOST || small === text.toUpperCase()) return same;
+	const inSmall = small === text ? [] : await names({ match: containing(small) });
+	const keep = ({ name }) => name.toLowerCase().includes(small);
+	const others = await names({ keep, pages: 1, query: { limit: COMPARED } });
+	return [...new Set([...same, ...inSmall, ...others])].slice(0, MOST);
 }
 
 /** Names of one kind that contain the text: {items} or, where they cannot be read, {trouble}. */

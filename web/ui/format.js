@@ -28,16 +28,19 @@ const UNITS = [
 ];
 const SPACE = '\u00a0'; // a duration is one word: no line ends within it
 
-/** The two largest units: "1 min 20 s". */
+/** The two largest units, for what passes: "1 min 20 s". Below a minute it is one unit. */
 export function duration(ms) {
 	if (ms < 1000) return `${Math.max(0, Math.round(ms))}${SPACE}ms`;
 	const first = UNITS.findIndex(([, size]) => ms >= size);
 	return inUnits(ms, UNITS.slice(first, first + (ms < 60000 ? 1 : 2)), SPACE);
 }
 
-/** All of it, to be edited: parseDuration reads it back as the same number. */
-export function exactDuration(ms) {
-	return inUnits(ms, UNITS, ' ') || '0 s';
+/**
+ * All units, for what is set: "1 s 500 ms". parseDuration reads it back as the same number; what
+ * is edited has plain spaces.
+ */
+export function exactDuration(ms, space = SPACE) {
+	return inUnits(ms, UNITS, space) || `0${space}s`;
 }
 
 function inUnits(ms, units, space) {

@@ -2,7 +2,7 @@
 import { containing, path } from './api.js';
 import { askUser, confirmRemoval, durationField, field } from './dialog.js';
 import { back, buttons, el, facts, keyed, route, setText } from './dom.js';
-import { duration, number, parseDuration, plural } from './format.js';
+import { duration, exactDuration, number, parseDuration, plural } from './format.js';
 import { listing, literal, searchForm } from './listing.js';
 import { cursorTable, ROWS, table } from './table.js';
 
@@ -225,6 +225,6 @@ async function setTtl(page, at, key) {
 		'PUT',
 		`${at}/ttl`,
 		{ ttl_ms: ttl },
-		() => `'${key}' lives ${ttl === null ? 'for ever' : `for ${duration(ttl)}`}.`,
+		() => `'${key}' lives ${ttl === null ? 'for ever' : `for ${exactDuration(ttl)}`}.`,
 	);
 }

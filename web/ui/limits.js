@@ -2,7 +2,7 @@
 import { list, path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { duration, number, parseDuration, rough } from './format.js';
+import { duration, exactDuration, number, parseDuration, rough } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { listing } from './listing.js';
 import { sample } from './sample.js';
@@ -11,7 +11,7 @@ import { tester } from './trial.js';
 
 const ALGORITHMS = ['gcra', 'sliding_window', 'fixed_window'];
 const inWords = (algorithm) => algorithm.replace('_', ' ');
-const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${duration(window)}`;
+const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${exactDuration(window)}`;
 const make = (name) => ['PUT', path('ratelimit', 'policies', name), { limit: 100, window_ms: 60000 }];
 
 // A key's state belongs to a policy, or to a limit in a request: its address has '@' there, and
@@ -64,13 +64,17 @@ function openAll(page) {
 		el('p', {}, 'There are no policies. A request can also name its own limit.'),
 		sample(...make('replies')),
 	);
+	const further = el('p', { class: 'muted', hidden: true });
 	const add = el('button', { type: 'button', onclick: () => edit(page, null) }, 'New policy');
-	const shadows = new Set(); // names of policies that only report
-	const keys = keyTable((by) => look.turn(by), shadows);
+	const shadows = new Map(); // by the name of a listed policy: whether it only reports
+	let areAllListed = true;
+	const isShadow = ({ policy }) => shadows.get(policy) ?? (policy === null || areAllListed ? false : null);
+	const keys = keyTable((by) => look.turn(by), isShadow);
 	const trial = page.write ? tester(page) : null;
 	page.root.append(
 		el('div', { class: 'between' }, el('h2', {}, 'Policies'), ...(page.write ? [add] : [])),
 		policies.node,
+		further,
 		noPolicy,
 		...(trial ? [trial.node] : []),
 		el('h2', {}, 'Keys'),
@@ -87,9 +91,12 @@ function openAll(page) {
 	return async () => {
 		const stored = await list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal });
 		shadows.clear();
-		for (const { name, shadow } of stored.items) if (shadow) shadows.add(name);
+		for (const { name, shadow } of stored.items) shadows.set(name, shadow);
+		areAllListed = !stored.more;
 		await look();
 		policies.show(stored.items);
+		further.hidden = areAllListed;
+		setText(further, `Only ${number(stored.items.length)} policies are listed; Search finds the others by name.`);
 		policies.node.hidden = stored.items.length === 0;
 		noPolicy.hidden = !policies.node.hidden;
 		trial?.offer(stored.items);
@@ -98,7 +105,7 @@ function openAll(page) {
 
 const withoutRedis = (one) => (one.on_error === 'open' ? 'lets through' : 'refuses');
 
-function keyTable(turn, shadows) {
+function keyTable(turn, isShadow) {
 	return table({
 		label: 'Keys',
 		key: (one) => JSON.stringify([accountOf(one), one.algorithm, one.key]),
@@ -115,7 +122,7 @@ function keyTable(turn, shadows) {
 			{
 				title: 'Now',
 				kind: 'state',
-				make: () => verdict(shadows),
+				make: () => verdict(isShadow),
 				sort: (one) => one.retry_after_ms ?? -1,
 			},
 			{ title: 'Counts under', text: accountInWords, sort: accountInWords },
@@ -138,21 +145,28 @@ function meter() {
 	};
 }
 
-/** Whether the next call is allowed. A policy in shadow refuses none: what it would do is muted. */
-function verdict(shadows) {
+/**
+ * Whether the next call is allowed. A policy in shadow refuses none: what it would do is muted, and
+ * so is the decision of a policy that is not listed.
+ */
+function verdict(isShadow) {
 	const node = el('span');
 	return {
 		node,
 		update(one) {
-			const isShadow = shadows.has(one.policy);
-			setText(node, one.allowed ? 'allowed' : refusal(one, isShadow));
-			node.className = one.allowed || isShadow ? 'nought' : 'badge paused';
+			const shadow = isShadow(one);
+			setText(node, one.allowed ? 'allowed' : refusal(one, shadow));
+			node.className = one.allowed || shadow !== false ? 'nought' : 'badge paused';
 		},
 	};
 }
 
-const refusal = ({ retry_after_ms: rest }, isShadow) =>
-	isShadow ? `allowed: shadow only, else refused for ${duration(rest)}` : `refused for ${duration(rest)}`;
+/** `shadow` is whether the policy only reports, or null where that is not known. */
+function refusal({ retry_after_ms: rest }, shadow) {
+	const refused = `refused for ${duration(rest)}`;
+	if (shadow === null) return `${refused}, unless it is a shadow`;
+	return shadow ? `allowed: shadow only, else ${refused}` : refused;
+}
 
 /* ---- A policy ---- */
 
@@ -163,7 +177,8 @@ const editing = (page) => ({
 	act: (one) => edit(page, one),
 });
 
-const policyRemoval = (page) => ({
+/** `use()` is a sentence about how much the policy decides, where that is known. */
+const policyRemoval = (page, use = () => '') => ({
 	label: 'Delete',
 	about: (one) => one.name,
 	danger: true,
@@ -172,7 +187,9 @@ const policyRemoval = (page) => ({
 		const sure = await confirmRemoval({
 			title: `Delete the policy '${one.name}'?`,
 			go: 'Delete policy',
-			text: 'Requests that name it are refused with 404 from then on.',
+			text:
+				`${use()}Requests that name it are refused with 404 from then on, and queues with this ` +
+				'policy deliver nothing. What its keys have used stays until it expires.',
 		});
 		if (sure)
 			await page.act(
@@ -186,7 +203,7 @@ const policyRemoval = (page) => ({
 
 const PLOTS = [
 	{
-		title: 'Decisions per second',
+		title: 'Decisions per second, by this daemon',
 		text: rough,
 		steps: undefined,
 		series: [
@@ -200,9 +217,11 @@ const PLOTS = [
 
 function openPolicy(page, name) {
 	let latest = { name };
+	let decisions = '–'; // per minute
 	const about = facts('Policy');
 	const past = historyOf(page, path('ratelimit', 'policies', name), PLOTS);
-	const bar = buttons(editing(page), policyRemoval(page))(() => latest);
+	const use = () => (decisions === '–' ? '' : `This daemon decides ${decisions} calls per minute by it. `);
+	const bar = buttons(editing(page), policyRemoval(page, use))(() => latest);
 	page.root.append(
 		back('limits', 'All limits'),
 		...(page.write ? [bar.node] : []),
@@ -222,9 +241,10 @@ function openPolicy(page, name) {
 		latest = one;
 		bar.update(one);
 		const samples = await past.look();
+		decisions = lately(samples, (sample) => sample.allowed + sample.refused);
 		about.show([
-			['Allowed / min', lately(samples, (sample) => sample.allowed)],
-			['Refused / min', lately(samples, (sample) => sample.refused)],
+			['Allowed / min by this daemon', lately(samples, (sample) => sample.allowed)],
+			['Refused / min by this daemon', lately(samples, (sample) => sample.refused)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', perWindow(one)],
 			['Burst', one.burst === null ? '–' : number(one.burst)],
@@ -353,7 +373,7 @@ function openKey(page, account, algorithm, key) {
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
 			['Counts under', accountInWords(one)],
 			['Algorithm', inWords(one.algorithm)],
-			['Limit', one.limit ? `${number(one.limit)} in ${duration(one.window_ms)}` : '–'],
+			['Limit', one.limit ? perWindow(one) : '–'],
 		]);
 	};
 }

@@ -17,7 +17,7 @@ const PLOTS = [
 		series: [
 			{ label: 'all', colour: 'accent', fill: true, of: (one) => one.requests_per_second },
 			{ label: 'refused', colour: 'delayed', of: (one) => one.refusals_per_second },
-			{ label: 'errors', colour: 'dead', of: (one) => one.errors_per_second },
+			{ label: 'errors', colour: 'bad', of: (one) => one.errors_per_second },
 		],
 	},
 	{
@@ -26,7 +26,7 @@ const PLOTS = [
 		series: [
 			{ label: 'median', colour: 'accent', of: (one) => one.p50_ms },
 			{ label: '99 %', colour: 'muted', of: (one) => one.p99_ms },
-			{ label: 'Redis', colour: 'ready', of: (one) => one.redis_ms },
+			{ label: 'Redis', colour: 'redis', of: (one) => one.redis_ms },
 		],
 	},
 	{
@@ -36,7 +36,7 @@ const PLOTS = [
 		series: [
 			{ label: 'connections', colour: 'accent', of: (one) => one.connections },
 			{ label: 'waiting', colour: 'delayed', of: (one) => one.waiting },
-			{ label: 'calls to Redis', colour: 'ready', of: (one) => one.redis_calls },
+			{ label: 'calls to Redis', colour: 'redis', of: (one) => one.redis_calls },
 		],
 	},
 	{
@@ -58,7 +58,7 @@ export function open(page) {
 		el('h2', { class: 'first' }, 'What needs a person'),
 		needs.node,
 		now,
-		el('h2', {}, 'The last five minutes'),
+		el('h2', {}, 'The last five minutes of this daemon'),
 		since,
 		el('div', { class: 'plots' }, ...plots.map(({ node }) => node)),
 		el('h2', {}, 'What runs'),
@@ -101,16 +101,17 @@ async function lookAround(page) {
 const sum = (items, of) => items.reduce((all, one) => all + of(one), 0);
 /** Tiles {name, value, kind, note, link}, what needs a person first. */
 function glance(info, latest, overview, why) {
+	const pace = latest?.p99_ms == null ? `up for ${duration(info.uptime_ms)}` : `99 % within ${took(latest.p99_ms)}`;
 	return [
 		...sums(overview, why),
-		rate('Refusals / s', latest?.refusals_per_second, 'by rate limits'),
-		rate('Errors / s', latest?.errors_per_second, 'status 500 and above', 'bad'),
+		rate('Refusals / s', latest?.refusals_per_second, 'of rate limits, by this daemon'),
+		rate('Errors / s', latest?.errors_per_second, 'status 500 and above, by this daemon', 'bad'),
 		redis(info, latest, overview),
 		redisMemory(info.redis.nodes),
 		{
 			name: 'Requests / s',
 			value: rough(latest?.requests_per_second),
-			note: latest?.p99_ms == null ? `up for ${duration(info.uptime_ms)}` : `99 % within ${took(latest.p99_ms)}`,
+			note: `to this daemon, ${pace}`,
 		},
 	];
 }

@@ -1,7 +1,7 @@
 // Push: the targets of this daemon, why one calls nothing, and how its requests ended.
 import { ask, list, path, Problem } from './api.js';
 import { back, buttons, el, facts, moment, nothing, route, setText } from './dom.js';
-import { duration, expiry, number } from './format.js';
+import { exactDuration, expiry, number } from './format.js';
 import { searchForm } from './listing.js';
 import { actions, asListed } from './queue_actions.js';
 import { table } from './table.js';
@@ -92,14 +92,14 @@ function failure() {
 /** The state, or why it backs off and until when. */
 function stateOf() {
 	const badge = el('span');
-	const when = el('span', { class: 'muted' });
+	const when = moment((until) => `called again ${expiry(until)}`, '');
 	return {
-		node: el('span', {}, badge, ' ', when),
+		node: el('span', {}, badge, ' ', el('span', { class: 'muted' }, when.node)),
 		update({ state, reason, until_ms: until }) {
 			const isOff = state === 'backing_off';
 			setText(badge, isOff ? (WHY[reason] ?? reason) : state);
 			badge.className = `badge ${BADGES[state] ?? ''}`;
-			setText(when, isOff ? `called again ${expiry(until)}` : '');
+			when.update(isOff ? until : null);
 		},
 	};
 }
@@ -141,7 +141,7 @@ function openOne(page, name) {
 			...(queue ? [queue.node] : []),
 		),
 		about.node,
-		el('h2', {}, 'How requests ended'),
+		el('h2', {}, 'How requests of this daemon ended'),
 		counts.node,
 	);
 	return async () => {
@@ -157,7 +157,7 @@ function openOne(page, name) {
 			['Unix socket', one.unix_socket ?? '–'],
 			['Open now', `${number(one.open)} of ${number(one.allowed)} that are allowed`],
 			['Concurrency', number(one.concurrency)],
-			['Time for an answer', duration(one.timeout_ms)],
+			['Time for an answer', exactDuration(one.timeout_ms)],
 			['Last failure', one.last_failure?.detail ?? '–'],
 			['Failed last', { at: one.last_failure?.at_ms }],
 		]);

@@ -2,13 +2,13 @@
 import { isListed, path } from './api.js';
 import { askUser, durationField } from './dialog.js';
 import { back, buttons, el, facts, setText, route } from './dom.js';
-import { duration, expiry, number, parseDuration, plural } from './format.js';
+import { duration, number, parseDuration, plural } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { messagesOf } from './messages.js';
 import { SPANS } from './plot.js';
 import { actions, asListed, make, settingsOf, STATES, total, words } from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
-import { schedulesOf } from './schedules.js';
+import { dueOrExpiry, schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
 
 const left = (queue) => queue.sent - total(queue); // acknowledged, expired, deleted
@@ -54,8 +54,8 @@ export function openOne(page, name, state) {
 	const settings = settingsOf(page, name);
 	const past = historyOf(page, at, PLOTS);
 	const messages = messagesOf(page, at);
-	const groups = groupsOf(page, at);
-	const schedules = schedulesOf(page, name);
+	const groups = groupsOf(page, at, () => latest);
+	const schedules = schedulesOf(page, name, () => latest.paused);
 	let hasSchedules = false; // a later page may be empty
 	const recurring = el(
 		'section',
@@ -109,7 +109,7 @@ export function openOne(page, name, state) {
 				'Oldest ready message',
 				queue.oldest_ready_ms === null ? '–' : `due for ${duration(queue.oldest_ready_ms)}`,
 			],
-			['Next schedule', { at: queue.next_schedule_at_ms, words: expiry, none: 'none' }],
+			['Next schedule', { at: queue.next_schedule_at_ms, words: dueOrExpiry, none: 'none' }],
 			['Sent so far', number(queue.sent)],
 			['Expired so far', number(queue.expired)],
 			['Dead letters so far', number(queue.died)],
@@ -207,7 +207,8 @@ async function remove(page, at, queue) {
 
 /** How much a queue holds, as far as this token may know. */
 async function contents(page, at, queue) {
-	const messages = `Its ${plural(total(queue), 'message')}`;
+	const results = queue.settings?.result_ms ? ', the results of acknowledged messages' : '';
+	const messages = `Its ${plural(total(queue), 'message')}${results}`;
 	try {
 		const { items, next_cursor: more } = await page.ask('GET', `${at}/schedules?limit=100`);
 		const some = more ? 'more than 100 schedules' : plural(items.length, 'schedule');

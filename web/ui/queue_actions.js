@@ -2,9 +2,10 @@
 import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
 import { el, facts } from './dom.js';
-import { duration, number, parseDuration, plural } from './format.js';
+import { exactDuration, number, parseDuration, plural } from './format.js';
 
 export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
+export const ANY = 'any'; // no state, of a purge
 export const words = (state) => state.replace('_', ' ');
 export const total = (queue) => STATES.reduce((sum, state) => sum + queue[state], 0);
 
@@ -76,11 +77,14 @@ async function redrive(page, queue) {
 				...(said.to ? { to: said.to } : {}),
 				...(said.interval ? { interval_ms: parseDuration(said.interval) } : {}),
 			},
-			({ redriven, duplicates }) => {
-				const left = `Still dead, since their ids are taken there: ${number(duplicates)}.`;
-				return `Ready again: ${number(redriven)}.${duplicates > 0 ? ` ${left}` : ''}`;
-			},
+			redriven,
 		);
+}
+
+/** What came of a redrive. */
+export function redriven({ redriven: count, duplicates }) {
+	const left = `Still dead, since their ids are taken there: ${number(duplicates)}.`;
+	return `Ready again: ${number(count)}.${duplicates > 0 ? ` ${left}` : ''}`;
 }
 
 async function pause(page, queue, paused) {
@@ -94,11 +98,12 @@ async function pause(page, queue, paused) {
 
 async function purge(page, queue) {
 	const all = total(queue);
-	// Where dead letters are, they are what most people mean.
+	// Where dead letters are, they are what most people mean. Other messages must be chosen.
 	const states = ['dead', ...STATES].filter((state, at, list) => queue[state] > 0 && list.indexOf(state) === at);
 	const choices = [
+		...(queue.dead ? [] : [{ value: '', text: 'choose which' }]),
 		...states.map((state) => ({ value: state, text: `${words(state)} (${number(queue[state])})` })),
-		{ value: '', text: `in any state (${number(all)})` },
+		{ value: ANY, text: `in any state (${number(all)})` },
 	];
 	const said = await askUser({
 		title: `Purge '${queue.name}'?`,
@@ -106,13 +111,13 @@ async function purge(page, queue) {
 		go: 'Purge messages',
 		keep: 'Keep',
 		text: `It holds ${plural(all, 'message')}. Removed messages cannot be restored.`,
-		fields: [{ name: 'state', label: 'Messages that are', options: choices }],
+		fields: [{ name: 'state', label: 'Messages that are', options: choices, required: true }],
 	});
 	if (said)
 		await page.act(
 			'POST',
 			path('queues', queue.name, 'purge'),
-			said.state ? { state: said.state } : {},
+			said.state === ANY ? {} : { state: said.state },
 			({ purged }) => `Removed: ${number(purged)}.`,
 		);
 }
@@ -126,13 +131,14 @@ export function settingsOf(page, name) {
 		node: el('div', { class: 'card parted' }, shown.node, ...(page.write ? [el('div', {}, edit)] : [])),
 		show(queue) {
 			settings = queue.settings;
+			const { backoff, result_ms: result } = settings;
 			shown.show([
-				['Visibility', duration(settings.visibility_ms)],
+				['Visibility', exactDuration(settings.visibility_ms)],
 				['Receives until dead', number(settings.max_receives)],
-				['Backoff', `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`],
-				['Ids remembered for', duration(settings.dedupe_ms)],
-				['Dead letters kept for', duration(settings.dead_retention_ms)],
-				['Results kept for', settings.result_ms ? duration(settings.result_ms) : 'not at all'],
+				['Backoff', `${exactDuration(backoff.base_ms)} to ${exactDuration(backoff.max_ms)}`],
+				['Ids remembered for', exactDuration(settings.dedupe_ms)],
+				['Dead letters kept for', exactDuration(settings.dead_retention_ms)],
+				['Results kept for', result ? exactDuration(result) : 'not at all'],
 				...rulesOf(settings),
 			]);
 		},
@@ -140,7 +146,7 @@ export function settingsOf(page, name) {
 }
 
 const perWindow = ({ limit, window_ms: window, burst }) =>
-	`${number(limit)} per ${duration(window)}${burst === limit ? '' : `, ${number(burst)} at once`}`;
+	`${number(limit)} per ${exactDuration(window)}${burst === limit ? '' : `, ${number(burst)} at once`}`;
 
 /** The rules that are set, of groups and budgets. */
 function rulesOf(settings) {

@@ -1,10 +1,12 @@
-// The groups of a queue: how many messages each has, why it waits, pause and resume.
+// The groups of a queue: how many messages each has and why it waits; pause, redrive and purge.
 import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
-import { buttons, el } from './dom.js';
+import { buttons, el, moment, setText } from './dom.js';
 import { duration, expiry, number, parseDuration } from './format.js';
+import { ANY, redriven, STATES, total, words } from './queue_actions.js';
 import { cursorTable, ROWS } from './table.js';
 
+const COUNTED = 500; // messages that are read, at most, to count the messages of a group
 const WHY = {
 	in_flight: 'as many as allowed are in flight',
 	backoff: 'a failed message is retried first',
@@ -12,10 +14,13 @@ const WHY = {
 	paused: 'paused',
 };
 
-/** {node, look()} of the queue whose path is `at`; hidden while it has no group. */
-export function groupsOf(page, at) {
+/**
+ * {node, look()} of the queue whose path is `at`; hidden while it has no group. queue() answers the
+ * queue of the latest look.
+ */
+export function groupsOf(page, at, queue) {
 	const shown = cursorTable(
-		{ label: 'Groups', key: ({ group }) => group, columns: columnsOf(page, at) },
+		{ label: 'Groups', key: ({ group }) => group, columns: columnsOf(page, at, queue) },
 		(cursor) => {
 			const query = new URLSearchParams({ limit: ROWS, ...(cursor && { cursor }) });
 			return page.ask('GET', `${at}/groups?${query}`);
@@ -34,7 +39,7 @@ export function groupsOf(page, at) {
 	};
 }
 
-function columnsOf(page, at) {
+function columnsOf(page, at, queue) {
 	const offered = buttons(
 		{
 			label: 'Pause',
@@ -48,6 +53,19 @@ function columnsOf(page, at) {
 			when: ({ reason }) => reason === 'paused',
 			act: ({ group }) => resume(page, at, group),
 		},
+		{
+			label: 'Redrive',
+			about: ({ group }) => group,
+			when: () => queue().dead > 0,
+			act: ({ group }) => redrive(page, at, group),
+		},
+		{
+			label: 'Purge',
+			about: ({ group }) => group,
+			danger: true,
+			when: () => total(queue()) > 0,
+			act: (one) => purge(page, at, one),
+		},
 	);
 	return [
 		{ title: 'Group', kind: 'id', text: ({ group }) => group },
@@ -55,7 +73,7 @@ function columnsOf(page, at) {
 		{ title: 'Blocked', number: true, text: ({ blocked }) => number(blocked) },
 		{ title: 'In flight', number: true, text: (one) => number(one.in_flight) },
 		{ title: 'Oldest', kind: 'when', time: ({ oldest_at_ms: sent }) => sent, words: age },
-		{ title: 'Waits because', kind: 'wide', text: why },
+		{ title: 'Waits because', kind: 'wide', make: reason },
 		...(page.write ? [{ title: '', kind: 'actions', make: offered }] : []),
 	];
 }
@@ -63,9 +81,16 @@ function columnsOf(page, at) {
 const age = (sent) => `sent ${duration(Date.now() - sent)} ago`;
 
 /** Why none of its messages can be received, and when that ends by itself. */
-function why({ reason, until_ms: until }) {
-	if (reason === null) return '–';
-	return `${WHY[reason] ?? reason}${until === null ? '' : `, ends ${expiry(until)}`}`;
+function reason() {
+	const why = el('span');
+	const end = moment((until) => `, ends ${expiry(until)}`, '');
+	return {
+		node: el('span', {}, why, end.node),
+		update(one) {
+			setText(why, one.reason === null ? '–' : (WHY[one.reason] ?? one.reason));
+			end.update(one.reason === null ? null : one.until_ms);
+		},
+	};
 }
 
 async function pause(page, at, group) {
@@ -94,4 +119,64 @@ async function pause(page, at, group) {
 
 async function resume(page, at, group) {
 	await page.act('POST', `${at}${path('groups', group)}/resume`, undefined, () => `'${group}' goes on.`);
+}
+
+/**
+ * How many messages in a state a group has: {count, more}, where `more` means at least so many. The
+ * list of groups counts no delayed and dead ones, so the first messages of the queue are read.
+ */
+async function countIn(page, at, group, state) {
+	try {
+		const { items, next_cursor: next } = await page.ask('GET', `${at}/messages?state=${state}&limit=${COUNTED}`);
+		return { count: items.filter((one) => one.group === group).length, more: next !== null };
+	} catch {
+		return { count: 0, more: true };
+	}
+}
+
+const inWords = ({ count, more }) => `${more ? 'at least ' : ''}${number(count)}`;
+
+async function redrive(page, at, group) {
+	const dead = inWords(await countIn(page, at, group, 'dead'));
+	const said = await askUser({
+		title: `Redrive the group '${group}'?`,
+		go: 'Redrive',
+		keep: 'Keep them dead',
+		text: `Dead letters of the group: ${dead}. They become ready, 1,000 at most.`,
+	});
+	if (said) await page.act('POST', `${at}/redrive`, { group }, redriven);
+}
+
+async function purge(page, at, one) {
+	const { group } = one;
+	const counts = {
+		...Object.fromEntries(STATES.map((state) => [state, { count: one[state], more: false }])),
+		delayed: await countIn(page, at, group, 'delayed'),
+		dead: await countIn(page, at, group, 'dead'),
+	};
+	const all = Object.values(counts).reduce((sum, { count, more }) => ({
+		count: sum.count + count,
+		more: sum.more || more,
+	}));
+	const choice = (value, text, count) => ({ value, text: `${text} (${inWords(count)})` });
+	const choices = [
+		{ value: '', text: 'choose which' },
+		...STATES.map((state) => choice(state, words(state), counts[state])),
+		choice(ANY, 'in any state', all),
+	];
+	const said = await askUser({
+		title: `Purge the group '${group}'?`,
+		danger: true,
+		go: 'Purge messages',
+		keep: 'Keep',
+		text: 'Only messages of this group are removed. They cannot be restored.',
+		fields: [{ name: 'state', label: 'Messages that are', options: choices, required: true }],
+	});
+	if (said)
+		await page.act(
+			'POST',
+			`${at}/purge`,
+			{ group, ...(said.state !== ANY && { state: said.state }) },
+			({ purged }) => `Removed: ${number(purged)}.`,
+		);
 }

@@ -1,11 +1,11 @@
 // Queues: how deep they are, how old their oldest message is, and how they change.
 import { buttons, el, keyed, moment, route, setText } from './dom.js';
-import { duration, expiry, number } from './format.js';
+import { duration, number } from './format.js';
 import { listing } from './listing.js';
 import { openOne } from './queue.js';
 import { actions, make, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';
-import { LATE_MS, openSchedules } from './schedules.js';
+import { dueOrExpiry, isLate, openSchedules } from './schedules.js';
 import { table } from './table.js';
 
 const title = (state) => words(state).replace(/^./, (first) => first.toUpperCase());
@@ -96,7 +96,7 @@ function heading() {
 
 /** How long it is until a schedule sends, or for how long it has been due. */
 function nextSchedule() {
-	const { node, update } = moment((ms) => (isLate(ms) ? `due for ${duration(Date.now() - ms)}` : expiry(ms)));
+	const { node, update } = moment(dueOrExpiry);
 	return {
 		node,
 		update({ next_schedule_at_ms: next }) {
@@ -105,8 +105,6 @@ function nextSchedule() {
 		},
 	};
 }
-
-const isLate = (ms) => Date.now() - ms > LATE_MS;
 
 function count(state) {
 	const node = el('span');

@@ -1,7 +1,7 @@
 // Sales: what is left, held and sold, when each opens and closes, and its claims.
 import { path } from './api.js';
 import { back, buttons, el, facts, keyed, route, setText, svg } from './dom.js';
-import { duration, number, untilOrAt } from './format.js';
+import { duration, exactDuration, number, untilOrAt } from './format.js';
 import { listing } from './listing.js';
 import { expires, removal } from './simple.js';
 import { cursorTable, ROWS } from './table.js';
@@ -122,7 +122,7 @@ function card(name, heading = null) {
 					'Per user',
 					sale.per_user === null ? 'any number' : `${number(sale.per_user)} at most`,
 				],
-				['Held for', duration(sale.hold_ms)],
+				['Held for', exactDuration(sale.hold_ms)],
 				['Opens', { at: sale.opens_at_ms, words: untilOrAt, none: 'from the start' }],
 				['Closes', { at: sale.closes_at_ms, words: untilOrAt, none: 'never' }],
 				['Expires', expires(sale)],

@@ -3,7 +3,7 @@
 import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, facts, moment, route, setText } from './dom.js';
-import { duration, expiry, number, parseDuration, plural } from './format.js';
+import { duration, exactDuration, expiry, number, parseDuration, plural } from './format.js';
 import { sample } from './sample.js';
 import { cursorTable, ROWS, table } from './table.js';
 
@@ -13,14 +13,18 @@ const make = (name) => [
 	{ cron: '30 2 * * *', body: { any: 'JSON' } },
 ];
 
-export const LATE_MS = 10_000; // an instant that passed longer ago waits for a receiver, not for a poll
+const LATE_MS = 10_000; // a look makes the message of a due schedule, unless the queue is paused
 const LONGEST_PAUSE_MS = 366 * 86400000;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
 const isPaused = ({ start_at_ms: start }) => start > Date.now();
 const hasBegun = ({ last_at_ms: last, missed, skipped }) => last !== null || missed + skipped > 0;
-const times = ({ cron, every_ms: every }) => cron ?? `each ${duration(every)}`;
+const times = ({ cron, every_ms: every }) => cron ?? `each ${exactDuration(every)}`;
 const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
+
+export const isLate = (ms) => Date.now() - ms > LATE_MS;
+/** How long it is until an instant, or for how long its message has not been made. */
+export const dueOrExpiry = (ms) => (isLate(ms) ? `due for ${duration(Date.now() - ms)}` : expiry(ms));
 
 const back = (to, words) => el('a', { class: 'back', href: to }, words);
 
@@ -56,28 +60,35 @@ function actions(page, name) {
 	);
 }
 
-/** How long it is until the next instant, or why none came. */
-function dueNote() {
+/** How long it is until the next instant, or why its message was not made. */
+function dueNote(isQueuePaused) {
 	const node = el('span');
 	return {
 		node,
 		update(one) {
-			const late = Date.now() - one.next_at_ms;
-			setText(node, dueInWords(one, late));
-			node.className = late > LATE_MS ? 'late' : isPaused(one) ? 'count delayed' : '';
+			setText(node, dueInWords(one, isQueuePaused()));
+			node.className = isLate(one.next_at_ms) ? 'late' : isPaused(one) ? 'count delayed' : '';
 		},
 	};
 }
 
-function dueInWords(one, late) {
-	if (late > LATE_MS) return `due for ${duration(late)}: no worker receives from this queue`;
-	const words = expiry(one.next_at_ms);
+function dueInWords(one, isQueuePaused) {
+	const words = dueOrExpiry(one.next_at_ms);
+	if (isLate(one.next_at_ms)) return isQueuePaused ? `${words}: the queue is paused` : words;
 	if (!isPaused(one)) return words;
 	return `${words}, ${hasBegun(one) ? 'paused' : 'not begun'} until then`;
 }
 
-/** {node, look()}: the schedules of a queue as a table; look answers the items. */
-export function schedulesOf(page, name) {
+/** Whether a queue is paused: its schedules make no message then. */
+async function readPaused(page, name) {
+	return (await page.ask('GET', path('queues', name))).settings.paused;
+}
+
+/**
+ * {node, look()}: the schedules of a queue as a table; look answers the items. isQueuePaused()
+ * answers for the latest look.
+ */
+export function schedulesOf(page, name, isQueuePaused) {
 	return cursorTable(
 		{
 			label: 'Schedules',
@@ -91,7 +102,7 @@ export function schedulesOf(page, name) {
 				},
 				{ title: 'Times', kind: 'long', text: timesAndZone },
 				{ title: 'Next', kind: 'when', time: (one) => one.next_at_ms },
-				{ title: 'That is', kind: 'note', make: dueNote },
+				{ title: 'That is', kind: 'note', make: () => dueNote(isQueuePaused) },
 				{ title: 'Last', kind: 'when', time: (one) => one.last_at_ms },
 				{ title: 'Sent', number: true, text: (one) => number(one.sent) },
 				{ title: 'Missed', number: true, text: (one) => number(one.missed) },
@@ -108,7 +119,8 @@ export function schedulesOf(page, name) {
 }
 
 function openAll(page, name) {
-	const shown = schedulesOf(page, name);
+	let isQueuePaused = false;
+	const shown = schedulesOf(page, name, () => isQueuePaused);
 	const none = el(
 		'div',
 		{ class: 'card nothing', hidden: true },
@@ -117,6 +129,7 @@ function openAll(page, name) {
 	);
 	page.root.append(back(route('queues', name), `The queue ${name}`), el('h2', {}, 'Schedules'), shown.node, none);
 	return async () => {
+		isQueuePaused = await readPaused(page, name);
 		const items = await shown.look();
 		if (!items) return;
 		none.hidden = items.length > 0;
@@ -126,6 +139,7 @@ function openAll(page, name) {
 
 function openSchedule(page, name, id) {
 	let latest = { id };
+	let isQueuePaused = false;
 	const bar = actions(page, name)(() => latest);
 	const about = facts('Schedule');
 	const next = table({
@@ -138,7 +152,7 @@ function openSchedule(page, name, id) {
 		],
 	});
 	const body = el('pre');
-	const note = dueNote();
+	const note = dueNote(() => isQueuePaused);
 	const nextAt = moment();
 	bar.update(latest);
 	page.root.append(
@@ -161,6 +175,7 @@ function openSchedule(page, name, id) {
 		});
 		if (!one) return;
 		latest = one;
+		isQueuePaused = await readPaused(page, name);
 		bar.update(one);
 		nextAt.update(one.next_at_ms);
 		note.update(one);
@@ -173,7 +188,7 @@ function openSchedule(page, name, id) {
 			['Begins', one.start_at_ms === null ? 'at once' : { at: one.start_at_ms }],
 			['Ends', one.end_at_ms === null ? 'never' : { at: one.end_at_ms }],
 			['Limit', one.limit === null ? 'none' : number(one.limit)],
-			['Jitter', one.jitter_ms ? `up to ${duration(one.jitter_ms)}` : 'none'],
+			['Jitter', one.jitter_ms ? `up to ${exactDuration(one.jitter_ms)}` : 'none'],
 			['While one is not done', one.overlap === 'skip' ? 'skips' : 'sends'],
 			['Priority', number(one.priority)],
 			['Group', one.group ?? 'none'],

@@ -2,7 +2,7 @@
 // something fails.
 import { openAccess } from './access.js';
 import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
-import { el, nothing, route, setText, withCode } from './dom.js';
+import { el, moment, nothing, route, setText, withCode } from './dom.js';
 import { clock } from './format.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
@@ -363,9 +363,11 @@ async function start() {
 		theme.choose(by('theme').value);
 		if (info) navigate(); // plots are painted in the colours of the theme
 	};
+	const asOf = moment(clock);
 	daemon.addEventListener('lost', () => {
 		by('banner').hidden = false;
-		setText(by('as-of'), clock(Date.now()));
+		asOf.update(Date.now());
+		by('as-of').replaceChildren(asOf.node);
 		by('view').classList.add('stale');
 	});
 	daemon.addEventListener('found', async () => {
