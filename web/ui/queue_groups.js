@@ -3,6 +3,7 @@ import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
 import { buttons, el } from './dom.js';
 import { duration, expiry, number, parseDuration } from './format.js';
+import { now } from './now.js';
 import { cursorTable, ROWS } from './table.js';
 
 const WHY = {
@@ -60,7 +61,7 @@ function columnsOf(page, at) {
 	];
 }
 
-const age = (sent) => `sent ${duration(Date.now() - sent)} ago`;
+const age = (sent) => `sent ${duration(now() - sent)} ago`;
 
 /** Why none of its messages can be received, and when that ends by itself. */
 function why({ reason, until_ms: until }) {

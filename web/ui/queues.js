@@ -2,6 +2,7 @@
 import { buttons, el, keyed, moment, route, setText } from './dom.js';
 import { duration, expiry, number } from './format.js';
 import { listing } from './listing.js';
+import { now } from './now.js';
 import { openOne } from './queue.js';
 import { actions, make, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';
@@ -96,7 +97,7 @@ function heading() {
 
 /** How long it is until a schedule sends, or for how long it has been due. */
 function nextSchedule() {
-	const { node, update } = moment((ms) => (isLate(ms) ? `due for ${duration(Date.now() - ms)}` : expiry(ms)));
+	const { node, update } = moment((ms) => (isLate(ms) ? `due for ${duration(now() - ms)}` : expiry(ms)));
 	return {
 		node,
 		update({ next_schedule_at_ms: next }) {
@@ -106,7 +107,7 @@ function nextSchedule() {
 	};
 }
 
-const isLate = (ms) => Date.now() - ms > LATE_MS;
+const isLate = (ms) => now() - ms > LATE_MS;
 
 function count(state) {
 	const node = el('span');

@@ -4,6 +4,7 @@ import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, facts, moment, route, setText } from './dom.js';
 import { duration, expiry, number, parseDuration, plural } from './format.js';
+import { now } from './now.js';
 import { sample } from './sample.js';
 import { cursorTable, ROWS, table } from './table.js';
 
@@ -17,7 +18,7 @@ export const LATE_MS = 10_000; // an instant that passed longer ago waits for a 
 const LONGEST_PAUSE_MS = 366 * 86400000;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
-const isPaused = ({ start_at_ms: start }) => start > Date.now();
+const isPaused = ({ start_at_ms: start }) => start > now();
 const hasBegun = ({ last_at_ms: last, missed, skipped }) => last !== null || missed + skipped > 0;
 const times = ({ cron, every_ms: every }) => cron ?? `each ${duration(every)}`;
 const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
@@ -62,7 +63,7 @@ function dueNote() {
 	return {
 		node,
 		update(one) {
-			const late = Date.now() - one.next_at_ms;
+			const late = now() - one.next_at_ms;
 			setText(node, dueInWords(one, late));
 			node.className = late > LATE_MS ? 'late' : isPaused(one) ? 'count delayed' : '';
 		},
@@ -208,7 +209,7 @@ async function pause(page, at, one) {
 		await page.act(
 			'PATCH',
 			at,
-			{ start_at_ms: Date.now() + parseDuration(said.duration) },
+			{ start_at_ms: now() + parseDuration(said.duration) },
 			(now) => `'${one.id}' is paused, and sends again ${expiry(now.next_at_ms)}.`,
 		);
 }
