@@ -2,6 +2,7 @@
 // could not be asked is named: an empty list is good news only when the daemon looked everywhere.
 import { el, keyed, moment, route, setText } from './dom.js';
 import { clock, duration, expiry, number, plural } from './format.js';
+import { now } from './now.js';
 
 const KINDS = {
 	redis_away: { title: 'Redis is away' },
@@ -83,7 +84,7 @@ function row({ kind }) {
 	const link = el('a');
 	const value = el('span', { class: 'amount' });
 	const detail = el('span', { class: 'detail' });
-	const since = moment((ms) => `since ${duration(Math.max(0, Date.now() - ms))}`, '');
+	const since = moment((ms) => `since ${duration(Math.max(0, now() - ms))}`, '');
 	const then = KINDS[kind]?.until ?? 'ends';
 	const until = moment((ms) => `${then} ${expiry(ms)}`, '');
 	const node = el(
@@ -122,6 +123,9 @@ export function sums(overview, why) {
 	const leastListed = overview?.finding_count > overview?.findings.length ? 'at least ' : least;
 	const tile = (name, of, value, note, kind) => {
 		const known = overview?.[of];
+		// With --lock-quorum locks are null, and not unknown.
+		if (overview && !known && !unknown.has(of))
+			return { name, value: '–', note: 'locks of a quorum cannot be listed' };
 		if (!known) return { name, value: 'not known', kind: 'unknown', note: unknown.get(of) ?? why ?? '' };
 		const count = value(known);
 		return { name, value: `${least}${number(count)}`, note: note(known), kind: count && kind };
