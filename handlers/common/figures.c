@@ -2,6 +2,7 @@
 #include "common/figures.h"
 
 #include "call/measure.h"
+#include "process/metrics.h"
 
 static void out_samples(struct json_out *o, const struct sample_ring *samples, int64_t after_at_ms,
 			void (*out)(struct json_out *o, const double *cells))
@@ -33,6 +34,7 @@ void figures_answer(struct request *req, struct named_kind *kind, struct text na
 	measure_looked();
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", name);
+	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "interval_ms", MEASURE_ROUND_MS);
 	out_samples(o, n->samples, after_at_ms, out);
 	answer_end(req);

@@ -108,6 +108,7 @@ void info_history_get(struct request *req, const struct info_history_get_input *
 {
 	struct json_out *o = answer_begin(req, 200);
 
+	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "interval_ms", INTERVAL_MS);
 	out_array(o, "samples");
 	for (size_t i = taken > SAMPLES ? taken - SAMPLES : 0; i < taken; i++)

@@ -21,6 +21,7 @@ enum { INTERVAL_S = 2, SOON_MS = 8000 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
+static int64_t started_at_ms;
 
 static struct answer history(int64_t after_at_ms)
 {
@@ -29,6 +30,7 @@ static struct answer history(int64_t after_at_ms)
 	snprintf(target, sizeof(target), "/info/history?after_at_ms=%lld", (long long)after_at_ms);
 	struct answer a = http(client, "GET", target, NULL);
 	assert_status(a, 200);
+	assert_true(int_at(a, "/started_at_ms") == started_at_ms);
 	return a;
 }
 
@@ -165,6 +167,7 @@ static int set_up(void **state)
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
+	started_at_ms = int_at(http(client, "GET", "/info", NULL), "/started_at_ms");
 	return 0;
 }
 

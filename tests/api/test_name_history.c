@@ -83,6 +83,8 @@ static void a_queue_is_sampled_from_the_first_look_on(void **state)
 			   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3,\"delay_ms\":600000}]}"),
 		      201);
 	assert_int_equal(samples_of("queues/q"), 0);
+	assert_true(int_at(history_after("queues/q", 0), "/started_at_ms") ==
+		    int_at(http(client, "GET", "/info", NULL), "/started_at_ms"));
 	wait_until(samples_of("queues/q") == 1, SOON_MS);
 	struct answer a = http(client, "POST", "/queues/q/receive", NULL);
 	char target[160];

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { duration, exactDuration, parseDuration, plural, utc } from '../../web/ui/format.js';
+import { clock, clockOrInstant, duration, exactDuration, parseDuration, plural, utc } from '../../web/ui/format.js';
 
 const plain = (text) => text.replaceAll('\u00a0', ' ');
 
@@ -40,6 +40,13 @@ test('a duration that is set is shown and edited as a whole', () => {
     assert.equal(exactDuration(ms), text.replaceAll(' ', '\u00a0'));
   }
   for (let ms = 1; ms < 1e13; ms = ms * 7 + 3) assert.equal(parseDuration(exactDuration(ms)), ms);
+});
+
+test('a time of another day has its day', () => {
+  const today = Date.now();
+  const yesterday = today - 86_400_000;
+  assert.equal(clockOrInstant(today), clock(today));
+  assert.match(clockOrInstant(yesterday), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d /);
 });
 
 test('what people write is understood, and nothing is guessed', () => {

@@ -1,13 +1,13 @@
 // /ui: the overview shows what needs attention, has a history as soon as it is opened, and fits the
 // screen.
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { open } from './stage.mjs';
+import { open, redisOf } from './stage.mjs';
 
 const SLOW = { timeout: 120_000 };
 
@@ -153,8 +153,7 @@ test('while Redis is away nothing is shown as 0, and the page is red', SLOW, asy
 test('while Redis hangs, its tile does not show that it answers', SLOW, async (t) => {
   const stage = await open();
   t.after(() => stage.close());
-  const { pid } = stage.daemon.process;
-  const [redis] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
+  const redis = await redisOf(stage.daemon);
   const page = await stage.visit('/ui');
   await has(page, 'Redis', 'answers');
   process.kill(redis, 'SIGSTOP');

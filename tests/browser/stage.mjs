@@ -13,7 +13,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, request as ask } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -58,6 +59,33 @@ export async function startDaemon(...options) {
       if (daemon.exitCode !== null || daemon.signalCode !== null) return;
       daemon.kill('SIGTERM');
       await once(daemon, 'exit');
+    },
+  };
+}
+
+/** The process of the Redis that an embedding daemon has started. */
+export async function redisOf({ process: { pid } }) {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return Number(children.trim().split(' ')[0]);
+}
+
+/** Starts a redis-server on a Unix socket, and returns its `url` when it listens. */
+export async function startRedis() {
+  const folder = await mkdtemp(join(tmpdir(), 'patternd-redis-'));
+  const socket = join(folder, 'socket');
+  const redis = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--save', ''], { stdio: 'ignore' });
+  const exited = once(redis, 'exit');
+  const deadline = Date.now() + START_MS;
+  while (!existsSync(socket)) {
+    assert.ok(Date.now() < deadline && redis.exitCode === null, 'redis-server did not start');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    url: `unix://${socket}`,
+    async stop() {
+      redis.kill('SIGKILL');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

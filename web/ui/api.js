@@ -1,5 +1,6 @@
 // The daemon's API: requests, problems, and whether the daemon answers at all.
 import { askForToken } from './dialog.js';
+import { learnClock } from './now.js';
 
 const TOKEN = 'patternd-token';
 const PATIENCE_MS = 15000;
@@ -87,6 +88,7 @@ async function send(method, path, body, until, accept = 'application/json') {
 		const headers = { Accept: accept };
 		if (token) headers.Authorization = `Bearer ${token}`;
 		if (body !== undefined) headers['Content-Type'] = 'application/json';
+		const sent = Date.now();
 		let response;
 		try {
 			response = await fetch(at(path), {
@@ -101,6 +103,7 @@ async function send(method, path, body, until, accept = 'application/json') {
 			throw new Gone(error.message);
 		}
 		found();
+		learnClock(response.headers.get('Date'), sent, Date.now());
 		if (response.status !== 401 || !(await newToken(token))) return response;
 	}
 }

@@ -1,7 +1,8 @@
 // What needs a person, as GET /overview has it: the worst first, each with the way to it. What
 // could not be asked is named: an empty list is good news only when the daemon looked everywhere.
 import { el, keyed, moment, route, setText } from './dom.js';
-import { clock, duration, expiry, number, plural } from './format.js';
+import { clockOrInstant, duration, expiry, number, plural } from './format.js';
+import { now } from './now.js';
 
 const KINDS = {
 	redis_away: { title: 'Redis is away' },
@@ -63,7 +64,7 @@ function rowsOf({ findings, unknown, complete, finding_count: count }) {
 /** {node, show(overview), fail(why)}. */
 export function attention() {
 	const rows = el('ul', { class: 'findings', 'aria-label': 'What needs a person' });
-	const looked = moment(clock);
+	const looked = moment(clockOrInstant);
 	const calm = el(
 		'p',
 		{ class: 'calm', hidden: true },
@@ -93,7 +94,7 @@ function row({ kind }) {
 	const link = el('a');
 	const value = el('span', { class: 'amount' });
 	const detail = el('span', { class: 'detail' });
-	const since = moment((ms) => `since ${duration(Math.max(0, Date.now() - ms))}`, '');
+	const since = moment((ms) => `since ${duration(Math.max(0, now() - ms))}`, '');
 	const then = KINDS[kind]?.until ?? 'ends';
 	const until = moment((ms) => `${then} ${expiry(ms)}`, '');
 	const node = el(
@@ -132,6 +133,9 @@ export function sums(overview, why) {
 	const leastListed = overview?.finding_count > overview?.findings.length ? 'at least ' : least;
 	const tile = (name, of, value, note, kind) => {
 		const known = overview?.[of];
+		// With --lock-quorum locks are null, and not unknown.
+		if (overview && !known && !unknown.has(of))
+			return { name, value: '–', note: 'locks of a quorum cannot be listed' };
 		if (!known) return { name, value: 'not known', kind: 'unknown', note: unknown.get(of) ?? why ?? '' };
 		const count = value(known);
 		return { name, value: `${least}${number(count)}`, note: note(known), kind: count && kind };

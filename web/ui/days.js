@@ -57,8 +57,8 @@ function options(width, name) {
 	};
 }
 
-/** show([[day, count], ...]), the earliest first */
-export function bars({ title, colour: name }) {
+/** show([[day, count], ...]), the earliest first. The bars are freed when `signal` aborts. */
+export function bars({ title, colour: name, signal }) {
 	const legend = el('span', { class: 'legend' });
 	const canvas = el('div', { class: 'plot tall', 'aria-hidden': 'true' });
 	const rows = el('tbody');
@@ -110,7 +110,12 @@ export function bars({ title, colour: name }) {
 		const [day, value] = pair ?? highest;
 		setText(legend, day ? `${pair ? '' : 'most: '}${number(value)} on ${day}` : '');
 	}
-	new ResizeObserver(draw).observe(canvas);
+	const observer = new ResizeObserver(draw);
+	observer.observe(canvas);
+	signal.addEventListener('abort', () => {
+		observer.disconnect();
+		drawn?.destroy();
+	});
 	return {
 		node,
 		show(latest) {

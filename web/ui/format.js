@@ -1,5 +1,7 @@
 // Numbers, durations and instants as people read them.
 
+import { now } from './now.js';
+
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' });
@@ -102,15 +104,21 @@ export function utc(ms) {
 /** When something ends; null is never. */
 export function expiry(ms) {
 	if (ms === null || ms === undefined) return 'never';
-	const rest = ms - Date.now();
+	const rest = ms - now();
 	return rest > 0 ? `in${SPACE}${duration(rest)}` : 'now';
 }
 
 /** How long it is until then; of the past the point in time. */
-export const untilOrAt = (ms) => (ms > Date.now() ? expiry(ms) : instant(ms));
+export const untilOrAt = (ms) => (ms > now() ? expiry(ms) : instant(ms));
 
 export function clock(ms) {
 	return times.format(new Date(ms));
+}
+
+/** The time of day, with its day if that is not today. */
+export function clockOrInstant(ms) {
+	const isToday = new Date(ms).toDateString() === new Date(now()).toDateString();
+	return isToday ? clock(ms) : instant(ms);
 }
 
 export function bytes(value) {

@@ -1,5 +1,6 @@
 // The figures of one queue, lock or policy over the last five minutes: the daemon takes them while
 // a page looks, and for five minutes after.
+import { Gone } from './api.js';
 import { el } from './dom.js';
 import { number, rough } from './format.js';
 import { COUNTS, plot } from './plot.js';
@@ -10,30 +11,58 @@ const SLACK_MS = 6000; // more than an interval of the samples
 const GAPS = 2.5; // intervals without a sample make a gap
 
 /**
+ * The samples of one daemon: answers a function that asks for those that are new, and returns
+ * {samples, interval_ms}, the earliest first. Samples that another daemon took, or this one before
+ * it restarted, are forgotten: a total that begins again would look like a fall.
+ */
+export function samplesOf(page, at, most) {
+	let samples = [];
+	let started = null;
+	const ask = () => page.ask('GET', `${at}/history?after_at_ms=${samples.at(-1)?.at_ms ?? 0}`);
+	return async () => {
+		let found = await ask();
+		if (found.started_at_ms !== started && samples.length > 0) {
+			samples = [];
+			found = await ask();
+		}
+		started = found.started_at_ms;
+		samples = [...samples, ...found.samples].slice(-most);
+		return { samples, interval_ms: found.interval_ms };
+	};
+}
+
+/** The token lacks the scope, or the daemon keeps no history of locks on a quorum. */
+const hasNone = ({ said }) => said?.status === 403 || said?.code === 'unsupported_with_quorum';
+
+/**
  * Plots of a history: [{title, text, series: [{label, colour, of(sample, before)}]}]; of() answers
  * a value, or null where it is not known. {node, look(): the samples, the earliest first}. The node
- * is hidden where the token may not see them.
+ * is hidden where there is no history for this token. A look that fails does not throw, because the
+ * rest of the page does not need the history: the page shows the problem, and the plots are stale.
  */
 export function historyOf(page, at, plots) {
-	const drawn = plots.map((one) => plot({ text: number, steps: COUNTS, ...one }));
+	const drawn = plots.map((one) => plot({ text: number, steps: COUNTS, signal: page.signal, ...one }));
 	const node = el('div', { class: 'plots', hidden: true }, ...drawn.map((one) => one.node));
-	let samples = [];
+	const read = samplesOf(page, at, MOST);
 	return {
 		node,
 		async look() {
 			let found;
 			try {
-				found = await page.ask('GET', `${at}/history?after_at_ms=${samples.at(-1)?.at_ms ?? 0}`);
+				found = await read();
 			} catch (error) {
-				if (error.said?.status !== 403) throw error;
+				if (error instanceof Gone) throw error;
+				if (!hasNone(error)) page.lacks(error);
+				node.hidden ||= hasNone(error);
+				node.classList.add('stale');
 				return [];
 			}
-			samples = [...samples, ...found.samples].slice(-MOST);
 			node.hidden = false;
+			node.classList.remove('stale');
 			plots.forEach(({ series }, index) =>
-				drawn[index].show(columns(samples, series, found.interval_ms * GAPS)),
+				drawn[index].show(columns(found.samples, series, found.interval_ms * GAPS)),
 			);
-			return samples;
+			return found.samples;
 		},
 	};
 }

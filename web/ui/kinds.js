@@ -6,6 +6,7 @@
 // of its path, loss}; `set` is what sets it by PUT: {fields(item), body(values)}.
 import { path } from './api.js';
 import { duration, number, plural, rough } from './format.js';
+import { now } from './now.js';
 
 const name = (item) => item.name;
 const count = (title, of) => ({ title, number: true, text: (item) => number(of(item)), sort: of });
@@ -154,7 +155,7 @@ export const KINDS = {
 			},
 		],
 		none: 'There are no check-ins.',
-		make: (one) => ['PUT', path('checkins', one, 'days', new Date().toISOString().slice(0, 10))],
+		make: (one) => ['PUT', path('checkins', one, 'days', new Date(now()).toISOString().slice(0, 10))],
 		holds: (state) => `${plural(state.count, 'day')} of the last year`,
 		loss: 'All days and streaks are forgotten.',
 	},

@@ -1,10 +1,11 @@
 // Locks: which client holds each, for how long, and how many wait.
 import { path } from './api.js';
 import { confirmRemoval } from './dialog.js';
-import { back, buttons, el, facts, route, setText } from './dom.js';
+import { back, buttons, el, facts, nothing, route, setText } from './dom.js';
 import { duration, number, plural } from './format.js';
 import { historyOf } from './history.js';
 import { listing } from './listing.js';
+import { now } from './now.js';
 import { table } from './table.js';
 
 const make = (name) => ['POST', path('locks', name), { ttl_ms: 60000, owner: 'worker-1' }];
@@ -55,7 +56,18 @@ function openAll(page) {
 		none: 'No lock is held.',
 		make: make('example'),
 	});
-	return look;
+	const unlisted = nothing('Locks of a quorum cannot be listed. Open one by its whole name.');
+	unlisted.hidden = true;
+	page.root.append(unlisted);
+	return async () => {
+		try {
+			await look();
+		} catch (error) {
+			if (error.said?.code !== 'unsupported_with_quorum') throw error;
+			all.node.hidden = true;
+			unlisted.hidden = false;
+		}
+	};
 }
 
 function waiters() {
@@ -71,7 +83,7 @@ function waiters() {
 
 // A fence is the time of the grant in microseconds, by Redis's clock, or the number after the last
 // one.
-const age = (lock) => duration(Math.max(0, Date.now() - Number(lock.fence) / 1000));
+const age = (lock) => duration(Math.max(0, now() - Number(lock.fence) / 1000));
 
 function holder({ mode, holder_count, holders }) {
 	if (mode === 'shared') return `${number(holder_count)} readers`;

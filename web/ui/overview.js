@@ -3,7 +3,7 @@ import { Gone } from './api.js';
 import { attention, sums } from './attention.js';
 import { el, facts, keyed, setText } from './dom.js';
 import { bytes, duration, number, rough, took } from './format.js';
-import { columns } from './history.js';
+import { columns, samplesOf } from './history.js';
 import { BYTES, COUNTS, plot, timeZone } from './plot.js';
 
 const EVERY_MS = 2000; // as the daemon takes samples
@@ -51,7 +51,7 @@ export function open(page) {
 	const needs = attention();
 	const now = el('dl', { class: 'tiles attention', 'aria-label': 'Now' });
 	const since = el('p', { class: 'muted' });
-	const plots = PLOTS.map(plot);
+	const plots = PLOTS.map((one) => plot({ ...one, signal: page.signal }));
 	const about = facts('What runs');
 	const options = facts('Options');
 	page.root.append(
@@ -66,17 +66,12 @@ export function open(page) {
 		el('details', { class: 'card options' }, el('summary', {}, 'Options'), options.node),
 	);
 
-	let samples = [];
-	let started = null;
+	const read = samplesOf(page, '/info', SAMPLES);
 	page.every_ms = EVERY_MS;
 	page.share = 1; // the daemon spares Redis itself, and a page that waits longer shows what was
 	return async () => {
 		const info = await page.ask('GET', '/info');
-		if (info.started_at_ms !== started) samples = [];
-		started = info.started_at_ms;
-		const after = samples.at(-1)?.at_ms ?? 0;
-		const { samples: newest } = await page.ask('GET', `/info/history?after_at_ms=${after}`);
-		samples = [...samples, ...newest].slice(-SAMPLES);
+		const { samples } = await read();
 		const { overview, why } = await lookAround(page);
 		if (overview) needs.show(overview);
 		else needs.fail(why);
@@ -97,6 +92,9 @@ async function lookAround(page) {
 		return { overview: null, why: error.said?.detail ?? error.message };
 	}
 }
+
+// Redis did not answer. For other reasons a list may be unknown while Redis answers.
+const UNANSWERED = ['no_answer', 'redis_unavailable'];
 
 const sum = (items, of) => items.reduce((all, one) => all + of(one), 0);
 /** Tiles {name, value, kind, note, link}, what needs a person first. */
@@ -123,8 +121,7 @@ function redis(info, latest, overview) {
 		const value = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
 		return { name: 'Redis', value, kind: 'bad', note: info.redis.error };
 	}
-	const inRedis = ['queues', 'locks'];
-	const lost = overview?.unknown.find(({ of, code }) => inRedis.includes(of) && code !== 'forbidden');
+	const lost = overview?.unknown.find(({ code }) => UNANSWERED.includes(code));
 	if (lost) return { name: 'Redis', value: 'not known', kind: 'unknown', note: lost.detail };
 	const note = latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}`;
 	return { name: 'Redis', value: 'answers', kind: 'good', note };

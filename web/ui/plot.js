@@ -1,8 +1,10 @@
 // Plots over time, by uPlot, in the colours of the style sheet.
 import { el, setText } from './dom.js';
 import { clock } from './format.js';
+import { now } from './now.js';
 
 const HEIGHT_PX = 170;
+const REDRAW_MS = 5000;
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -22,7 +24,7 @@ export const SPANS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600]; // of the axis of time
 export const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
-function options(width, { series, text, time, steps }) {
+function options(width, { series, text, time, steps, end }) {
 	const axis = {
 		stroke: () => colour('muted'),
 		grid: { stroke: () => colour('line'), width: 1 },
@@ -39,7 +41,8 @@ function options(width, { series, text, time, steps }) {
 		scales: {
 			x: {
 				time,
-				range: (drawn, first, last) => rangeOf(drawn.data[0], time, first, last),
+				range: (drawn, first, last) =>
+					time ? rangeOf(drawn.data[0], end(), first, last) : [0, last || 1],
 			},
 			y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] },
 		},
@@ -57,11 +60,15 @@ function options(width, { series, text, time, steps }) {
 	};
 }
 
-/** Of one sample uPlot makes a scale of years: it is the end of a minute here. */
-function rangeOf(times, time, first, last) {
-	const end = times.length === 1 ? times[0] : last;
-	if (!time || !end) return [0, end || 1];
-	return [Math.min(times.length === 1 ? end : first, end - 60), end];
+/**
+ * The seconds from `first` to `last`, and a minute at least. If `last` is the latest sample, they
+ * go on to `end`. Of one sample uPlot makes a scale of years: it is within the latest minute here.
+ */
+function rangeOf(times, end, first, last) {
+	if (times.length === 0) return [0, 1];
+	if (times.length === 1) return [end - 60, end];
+	const until = last === times.at(-1) ? end : last;
+	return [Math.min(first, until - 60), until];
 }
 
 /** An axis as wide as its longest label. */
@@ -92,9 +99,13 @@ function line(one) {
  * the style sheet; text(value) for the axis and the legend; `steps` are the axis's; without `time`
  * the seconds count from 0.
  * show(data, shown): seconds, then the values of each series, null being a gap; `shown` is for the
- * legend, if not the latest.
+ * legend, if not the latest. The plot is freed when `signal` aborts.
+ *
+ * The axis of time goes on while no sample arrives, so that a chart that is old looks old. It ends
+ * as long after the latest sample as that sample has been shown. It is not compared with now(): the
+ * clock of samples does not follow when the clock of the daemon's machine is set.
  */
-export function plot({ title, series, text, steps, time = true }) {
+export function plot({ title, series, text, steps, time = true, signal }) {
 	const values = series.map(() => el('b', {}, '–'));
 	const legend = el(
 		'span',
@@ -111,6 +122,8 @@ export function plot({ title, series, text, steps, time = true }) {
 	);
 	let data = [[], ...series.map(() => [])];
 	let drawn = null;
+	let latestAt = now(); // when the latest sample was first shown
+	const end = () => data[0].at(-1) + (now() - latestAt) / 1000;
 
 	function draw() {
 		drawn?.destroy();
@@ -118,21 +131,30 @@ export function plot({ title, series, text, steps, time = true }) {
 		if (data[0].length === 0) canvas.replaceChildren(none);
 		if (data[0].length === 0 || canvas.clientWidth === 0) return;
 		none.remove();
-		drawn = new window.uPlot(options(canvas.clientWidth, { series, text, time, steps }), data, canvas);
+		drawn = new window.uPlot(options(canvas.clientWidth, { series, text, time, steps, end }), data, canvas);
 	}
-	new ResizeObserver(() => {
+	const observer = new ResizeObserver(() => {
 		if (drawn && canvas.clientWidth > 0) drawn.setSize({ width: canvas.clientWidth, height: HEIGHT_PX });
 		else draw();
-	}).observe(canvas);
-	const repaint = () => (canvas.isConnected ? draw() : dark.removeEventListener('change', repaint));
-	dark.addEventListener('change', repaint);
+	});
+	observer.observe(canvas);
+	dark.addEventListener('change', draw, { signal });
+	const timer = time && setInterval(() => drawn?.setData(data), REDRAW_MS);
+	// uPlot keeps a list of its plots, so one that is not destroyed stays in memory.
+	signal.addEventListener('abort', () => {
+		clearInterval(timer);
+		observer.disconnect();
+		drawn?.destroy();
+		drawn = null;
+	});
 
 	return {
 		node,
 		show(latest, shown = latest.slice(1).map((column) => column.at(-1))) {
+			if (latest[0].at(-1) !== data[0].at(-1)) latestAt = now();
 			data = latest;
 			values.forEach((value, at) => setText(value, text(shown[at])));
-			if (drawn) drawn.setData(data);
+			if (drawn && data[0].length > 0) drawn.setData(data);
 			else draw();
 		},
 	};

@@ -3,6 +3,7 @@ import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
 import { buttons, el, moment, setText } from './dom.js';
 import { duration, expiry, number, parseDuration } from './format.js';
+import { now } from './now.js';
 import { ANY, redriven, STATES, total, words } from './queue_actions.js';
 import { cursorTable, ROWS } from './table.js';
 
@@ -78,7 +79,7 @@ function columnsOf(page, at, queue) {
 	];
 }
 
-const age = (sent) => `sent ${duration(Date.now() - sent)} ago`;
+const age = (sent) => `sent ${duration(now() - sent)} ago`;
 
 /** Why none of its messages can be received, and when that ends by itself. */
 function reason() {

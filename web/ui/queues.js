@@ -2,6 +2,7 @@
 import { buttons, el, keyed, moment, route, setText } from './dom.js';
 import { duration, number } from './format.js';
 import { listing } from './listing.js';
+import { now } from './now.js';
 import { openOne } from './queue.js';
 import { actions, make, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';

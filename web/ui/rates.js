@@ -1,5 +1,6 @@
 // How many messages per minute come into a queue and leave it, from two looks of this page.
 import { number } from './format.js';
+import { now } from './now.js';
 import { total } from './queue_actions.js';
 
 const SPAN_MS = 60000;
@@ -10,7 +11,7 @@ export class Rates {
 	}
 
 	add(queues) {
-		const at = Date.now();
+		const at = now();
 		const figures = queues.map((one) => [one.name, { sent: one.sent, left: one.sent - total(one) }]);
 		this.looks.push({ at, queues: new Map(figures) });
 		while (this.looks.length > 2 && this.looks[1].at < at - SPAN_MS) this.looks.shift();

@@ -3,6 +3,7 @@ import { path } from './api.js';
 import { back, buttons, el, facts, keyed, route, setText, svg } from './dom.js';
 import { duration, exactDuration, number, untilOrAt } from './format.js';
 import { listing } from './listing.js';
+import { now } from './now.js';
 import { expires, removal } from './simple.js';
 import { cursorTable, ROWS } from './table.js';
 
@@ -87,7 +88,7 @@ function openOne(page, name) {
 }
 
 const rest = ({ state, expires_at_ms: at }) =>
-	state === 'held' && at !== null ? duration(Math.max(0, at - Date.now())) : '–';
+	state === 'held' && at !== null ? duration(Math.max(0, at - now())) : '–';
 
 /** A sale in the list, whose name leads to its page. */
 function listed({ name }) {

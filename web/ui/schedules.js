@@ -4,6 +4,7 @@ import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, facts, moment, route, setText } from './dom.js';
 import { duration, exactDuration, expiry, number, parseDuration, plural } from './format.js';
+import { now } from './now.js';
 import { sample } from './sample.js';
 import { cursorTable, ROWS, table } from './table.js';
 
@@ -17,14 +18,14 @@ const LATE_MS = 10_000; // a look makes the message of a due schedule, unless th
 const LONGEST_PAUSE_MS = 366 * 86400000;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
-const isPaused = ({ start_at_ms: start }) => start > Date.now();
+const isPaused = ({ start_at_ms: start }) => start > now();
 const hasBegun = ({ last_at_ms: last, missed, skipped }) => last !== null || missed + skipped > 0;
 const times = ({ cron, every_ms: every }) => cron ?? `each ${exactDuration(every)}`;
 const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
 
-export const isLate = (ms) => Date.now() - ms > LATE_MS;
+export const isLate = (ms) => now() - ms > LATE_MS;
 /** How long it is until an instant, or for how long its message has not been made. */
-export const dueOrExpiry = (ms) => (isLate(ms) ? `due for ${duration(Date.now() - ms)}` : expiry(ms));
+export const dueOrExpiry = (ms) => (isLate(ms) ? `due for ${duration(now() - ms)}` : expiry(ms));
 
 const back = (to, words) => el('a', { class: 'back', href: to }, words);
 
@@ -223,7 +224,7 @@ async function pause(page, at, one) {
 		await page.act(
 			'PATCH',
 			at,
-			{ start_at_ms: Date.now() + parseDuration(said.duration) },
+			{ start_at_ms: now() + parseDuration(said.duration) },
 			(now) => `'${one.id}' is paused, and sends again ${expiry(now.next_at_ms)}.`,
 		);
 }

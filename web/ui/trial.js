@@ -33,6 +33,7 @@ export function tester(page) {
 	page.signal.addEventListener('abort', () => running?.abort());
 	const drawing = plot({
 		title: 'Level',
+		signal: page.signal,
 		time: false,
 		text: rough,
 		series: [

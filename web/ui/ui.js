@@ -3,7 +3,8 @@
 import { openAccess } from './access.js';
 import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
 import { el, moment, nothing, route, setText, withCode } from './dom.js';
-import { clock } from './format.js';
+import { clockOrInstant } from './format.js';
+import { now } from './now.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
 import { finder, isTyped } from './finder.js';
@@ -89,6 +90,8 @@ class Page {
 		this.every_ms = REFRESH_MS;
 		this.share = SHARE;
 		this.busy = false;
+		this.lacking = null; // why a part of the latest look is not known
+		this.seen_at_ms = null; // when a look last succeeded
 	}
 
 	ask(method, path, body) {
@@ -159,6 +162,11 @@ class Page {
 		await this.refresh();
 	}
 
+	/** The latest look goes on without a part that failed with this error, which is shown. */
+	lacks(error) {
+		this.lacking = error;
+	}
+
 	/** Reports what went wrong outside of act. */
 	fail(error) {
 		showProblem(error);
@@ -174,14 +182,20 @@ class Page {
 		if (this.busy || !this.look || this.signal.aborted || document.hidden || !daemon.answers) return;
 		this.busy = true;
 		const began = performance.now();
+		this.lacking = null;
 		try {
 			await this.look();
 			if (!this.signal.aborted) {
-				showProblem(null, 'look');
+				showProblem(this.lacking, 'look-problem');
 				this.root.hidden = this.isAbsent === true;
+				this.seen_at_ms = now();
+				showStale(null);
 			}
 		} catch (error) {
-			if (!this.signal.aborted) showProblem(error, 'look');
+			if (!this.signal.aborted) {
+				showProblem(error, 'look-problem');
+				showStale(this.seen_at_ms);
+			}
 		}
 		this.busy = false;
 		if (this.again) this.refresh();
@@ -205,17 +219,30 @@ function say(text) {
 	say.timer = setTimeout(() => setText(by('said'), ''), 8000);
 }
 
-/** * Shows a problem in words. The problem of a refresh disappears when the next refresh succeeds,
- * and is not shown twice; the problem of an action stays until the next action.
+const asOf = moment(clockOrInstant);
+
+/** Marks what is shown as of an earlier time; null: it is of now, or nothing is shown. */
+function showStale(since_ms) {
+	const isStale = since_ms !== null;
+	by('view').classList.toggle('stale', isStale);
+	by('stale').hidden = !isStale;
+	if (!isStale) return;
+	asOf.update(since_ms);
+	by('as-of').replaceChildren(asOf.node);
+}
+
+/**
+ * Shows a problem in words, or hides it if `error` is null. The problem of an action is in the box
+ * 'problem', and stays until the next action. The problem of a look is in the box 'look-problem',
+ * and disappears when the next look succeeds. A problem that is shown already is not drawn again.
  */
-function showProblem(error, of = 'act') {
-	const box = by('problem');
+function showProblem(error, which = 'problem') {
+	const box = by(which);
 	if (error instanceof Gone) return;
 	if (!error) {
-		if (of === 'act' || box.dataset.of === 'look') box.hidden = true;
+		box.hidden = true;
 		return;
 	}
-	if (!box.hidden && of === 'look' && box.dataset.of === 'act') return;
 	if (!(error instanceof Problem)) console.error(error);
 	const { detail, title, status, code, request_id: id, errors = [] } = error.said ?? { detail: error.message };
 	const same = !box.hidden && box.dataset.detail === (detail ?? title);
@@ -224,7 +251,6 @@ function showProblem(error, of = 'act') {
 		setText(box.querySelector('small'), where);
 		return;
 	}
-	box.dataset.of = of;
 	box.dataset.detail = detail ?? title;
 	box.replaceChildren(
 		el('p', {}, detail ?? title),
@@ -256,8 +282,13 @@ function explanation(code) {
 	return node;
 }
 
+function hideProblems() {
+	showProblem(null);
+	showProblem(null, 'look-problem');
+}
+
 function enterToken() {
-	by('problem').hidden = true;
+	hideProblems();
 	acts();
 	begin();
 }
@@ -265,7 +296,7 @@ function enterToken() {
 /** Also when the token lacks a scope, which the problem names. Cancel keeps the token. */
 async function enterAnother() {
 	if (!(await changeToken())) return;
-	by('problem').hidden = true;
+	hideProblems();
 	info = null; // what was shown is what the former token could see
 	begin();
 }
@@ -288,7 +319,8 @@ function navigate() {
 	const view = VIEWS.get(first) ?? VIEWS.get('');
 	const moved = current !== null;
 	current?.close();
-	by('problem').hidden = true;
+	hideProblems();
+	showStale(null);
 	current = new Page(names.filter((name) => name !== ''));
 	for (const link of by('nav').querySelectorAll('a')) {
 		if (link.dataset.view === first) link.setAttribute('aria-current', 'page');
@@ -363,16 +395,12 @@ async function start() {
 		theme.choose(by('theme').value);
 		if (info) navigate(); // plots are painted in the colours of the theme
 	};
-	const asOf = moment(clock);
 	daemon.addEventListener('lost', () => {
 		by('banner').hidden = false;
-		asOf.update(Date.now());
-		by('as-of').replaceChildren(asOf.node);
-		by('view').classList.add('stale');
+		showStale(current?.seen_at_ms ?? null);
 	});
 	daemon.addEventListener('found', async () => {
 		by('banner').hidden = true;
-		by('view').classList.remove('stale');
 		await begin();
 	});
 	document.addEventListener('visibilitychange', () => current?.refresh());
@@ -391,7 +419,8 @@ async function begin() {
 		if (known && known.options.ui === info.options.ui) current.refresh();
 		else navigate();
 	} catch (error) {
-		showProblem(error, 'look');
+		showProblem(error, 'look-problem');
+		current?.refresh();
 	}
 }
 

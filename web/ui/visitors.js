@@ -5,6 +5,7 @@ import { confirmRemoval, field } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
 import { number, plural } from './format.js';
 import { listing } from './listing.js';
+import { now } from './now.js';
 import { table } from './table.js';
 
 const DAY_MS = 86400000;
@@ -21,8 +22,8 @@ export function open(page) {
 
 /** Visitors and views of a page in the latest `days`. */
 async function counts(page, name, days) {
-	const now = Date.now();
-	const query = new URLSearchParams({ from: day(now - (days - 1) * DAY_MS), to: day(now) });
+	const today = now();
+	const query = new URLSearchParams({ from: day(today - (days - 1) * DAY_MS), to: day(today) });
 	const [uv, pv] = await Promise.all([
 		page.ask('GET', `${path('uv', name)}?${query}`),
 		page.ask('GET', `${path('pv', name)}?${query}`),
@@ -65,11 +66,11 @@ function openAll(page) {
 	});
 	return async () => {
 		const items = await look();
-		const oldest = Date.now() - FRESH_MS;
+		const oldest = now() - FRESH_MS;
 		const left = all.onPage().filter(({ name }) => !(known.get(name)?.at > oldest));
 		const work = async () => {
 			for (let one = left.shift(); one; one = left.shift())
-				known.set(one.name, { at: Date.now(), ...(await counts(page, one.name, GLANCE_DAYS)) });
+				known.set(one.name, { at: now(), ...(await counts(page, one.name, GLANCE_DAYS)) });
 		};
 		if (left.length === 0) return;
 		await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -120,8 +121,8 @@ function openOne(page, name, days = '30') {
 	};
 	const sums = facts('In these days');
 	const none = el('p', { class: 'muted', hidden: true }, 'No visit was counted in these days.');
-	const visitors = bars({ title: 'Unique visitors per day', colour: 'accent' });
-	const views = bars({ title: 'Page views per day', colour: 'accent' });
+	const visitors = bars({ title: 'Unique visitors per day', colour: 'accent', signal: page.signal });
+	const views = bars({ title: 'Page views per day', colour: 'accent', signal: page.signal });
 	page.root.append(
 		back('visitors', 'All pages'),
 		el('div', { class: 'row' }, choice),

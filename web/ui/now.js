@@ -1,0 +1,21 @@
+// The time by the clock of the server. Instants of the API are by the clocks of Redis and the
+// daemon, and the browser's clock may differ by minutes: an age or a due time that is computed from
+// it would be wrong. The page knows the daemon's clock from the Date header of each answer. It
+// assumes that Redis's clock agrees with the daemon's.
+const SECOND_MS = 1000; // a Date header has whole seconds
+
+let offset = 0; // of the server's clock from the browser's
+
+/** Milliseconds since 1970, by the server's clock. Compare instants of the API with this only. */
+export const now = () => Date.now() + offset;
+
+/**
+ * An answer's Date header bounds the offset: the header was written between `sent` and `received`,
+ * and up to a second is cut off. The offset changes only when it is outside of these bounds, so
+ * answers make it more exact, and it follows when a clock is set.
+ */
+export function learnClock(date, sent, received) {
+	const server = Date.parse(date ?? '');
+	if (Number.isNaN(server)) return;
+	offset = Math.min(Math.max(offset, server - received), server + SECOND_MS - sent);
+}
