@@ -33,7 +33,7 @@ test('a look that fails is shown beside the problem of an action, and what is sh
     await shows(faded);
     await page.waitForFunction(() => {
       const { scales, data } = window.plots.at(-1);
-      return scales.x.max > data[0].at(-1) + 10; // the axis goes on
+      return scales.x.max > data[0].at(-1) + 10; // the axis continues
     });
   } finally {
     process.kill(redis, 'SIGCONT');

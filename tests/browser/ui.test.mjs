@@ -613,7 +613,8 @@ test('the daemon goes and comes back', SLOW, async (t) => {
   stage.daemon.process.kill('SIGKILL');
   const banner = page.getByText('patternd does not answer, trying again');
   await shows(banner);
-  assert.match(await banner.locator('time').getAttribute('title'), /\d\d:\d\d:\d\d UTC$/);
+  const asOf = page.getByText('What is shown is as of').locator('time');
+  assert.match(await asOf.getAttribute('title'), /\d\d:\d\d:\d\d UTC$/);
   const again = await startDaemon('--listen', new URL(stage.url).host);
   t.after(() => again.stop());
   await api(again.url, 'POST', '/locks/new', { ttl_ms: 600_000 });

@@ -162,7 +162,7 @@ class Page {
 		await this.refresh();
 	}
 
-	/** The latest look goes on without a part that failed with this error, which is shown. */
+	/** The latest look continues without a part that failed with this error, which is shown. */
 	lacks(error) {
 		this.lacking = error;
 	}
