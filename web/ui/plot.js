@@ -62,7 +62,8 @@ function options(width, { series, text, time, steps, end }) {
 
 /**
  * The seconds from `first` to `last`, and a minute at least. If `last` is the latest sample, they
- * continue to `end`. Of one sample uPlot makes a scale of years: it is within the latest minute here.
+ * continue to `end`. Of one sample uPlot makes a scale of years; here it is within the latest
+ * minute.
  */
 function rangeOf(times, end, first, last) {
 	if (times.length === 0) return [0, 1];
@@ -101,9 +102,9 @@ function line(one) {
  * show(data, shown): seconds, then the values of each series, null being a gap; `shown` is for the
  * legend, if not the latest. The plot is freed when `signal` aborts.
  *
- * The axis of time continues while no sample arrives, so that a chart that is old looks old. It ends
- * as long after the latest sample as that sample has been shown. It is not compared with now(): the
- * clock of samples does not follow when the clock of the daemon's machine is set.
+ * The axis of time continues while no sample arrives, so that a chart that is old looks old. It
+ * ends as long after the latest sample as that sample has been shown. It is not compared with
+ * now(): the clock of samples does not follow when the clock of the daemon's machine is set.
  */
 export function plot({ title, series, text, steps, time = true, signal }) {
 	const values = series.map(() => el('b', {}, '–'));
