@@ -16,7 +16,7 @@
 #include "../support/stage.h"
 #include "../support/tokens.h"
 
-enum { SCOPES_MAX = 128, OPERATIONS_MAX = 192, SCOPE_BYTES = 64, CELL_BYTES = 96 };
+enum { SCOPES_MAX = 128, OPERATIONS_MAX = 256, SCOPE_BYTES = 64, CELL_BYTES = 96 };
 
 /* The table: which scopes an operation needs. */
 static char scopes[SCOPES_MAX][SCOPE_BYTES]; /* "locks:*:read" */

@@ -40,7 +40,7 @@ BOUNDARY = re.compile(r"\bmust\s+(?:\* )?not\b|\bonly\b|\bpure\b|\bsee \S+\.h\b"
 # What every folder of handlers/ may include in addition to itself, and what single folders may
 # include as well.
 HANDLERS = "common core json process request contract call wait"
-MORE = {"daemon": "http redis access net topology outbound", "push": "outbound"}
+MORE = {"daemon": "http redis net topology outbound", "push": "outbound"}
 # The only file at the root of handlers/, which opens all of them.
 OPENS_ALL = "patterns.c"
 # Headers that the build generates; all folders may include them.
