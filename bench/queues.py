@@ -61,7 +61,7 @@ def beanstalkd(environment, clients):
 def plain_list(environment, clients, batch):
     service, run = peers.node_load(environment.stage, "list.mjs", clients, batch, environment.redis.port, BODY)
     calls = "LPUSH, LMOVE, LREM" if batch == 1 else f"LPUSH, a pipeline of {batch} LMOVE, DEL"
-    return Contestant("a list", run, (service,), f"{calls} by ioredis; no delay, no time of visibility")
+    return Contestant("a list", run, (service,), f"{calls} by ioredis; no delay, no visibility timeout")
 
 
 def webdis(environment):

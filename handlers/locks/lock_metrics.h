@@ -8,7 +8,8 @@
 #include "common/handler.h"
 
 /*
- * Both note how an acquisition ended for its names. A replay is not counted, since it ended before.
+ * Both note how an acquisition ended for its names. A replay is not counted, since its acquisition
+ * was counted before.
  */
 void lock_metrics_acquired(const struct request *req, const struct text *names, size_t count);
 void lock_metrics_refused(const struct request *req, struct text name);

@@ -139,7 +139,7 @@ static void send(struct request *req)
 		answer_no_memory(req, EFFECT_NONE);
 }
 
-/* An answer from before Redis was lost, or came back, is not shared. */
+/* An answer is not shared if the connection to Redis was lost or came back after it was made. */
 static bool is_fresh(void)
 {
 	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up;

@@ -60,8 +60,8 @@ void queue_call_reject(struct call *c, const struct queue_reject *r);
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 
 /*
- * Makes the messages of schedules that are due, before a look, as a receive does. `done` is called
- * even if that failed.
+ * Makes the messages of schedules that are due, as a receive does. Call it before a look at the
+ * queue. `done` is called even if that failed.
  */
 void queue_run_schedules(struct request *req, struct text queue,
 			 void (*done)(struct request *req, const struct reply *reply));

@@ -1,7 +1,7 @@
 /*
  * receive: ends deliveries, then receives messages from one queue, or from several in order of
- * preference, and waits for them. It must not know the two operations: receive_input.c reads their
- * input.
+ * preference, and waits for them. It must not know the operations queue_message_receive and
+ * queue_list_receive: receive_input.c reads their input.
  */
 #ifndef PATTERND_QUEUE_RECEIVE_H
 #define PATTERND_QUEUE_RECEIVE_H

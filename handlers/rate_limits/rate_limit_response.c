@@ -43,8 +43,8 @@ static const struct limit_check *tightest_of(const struct limit_request *limits)
 
 /*
  * Returns when a refused call may try again. It is never before `t` of the header RateLimit, when
- * there is more than now. If a call would fit, but was refused because others wait before it, that
- * is the only instant there is.
+ * there is more than now. If a call would fit, but was refused because others wait before it,
+ * `more_after_ms` is the only known instant.
  */
 static int64_t retry_after_of(const struct limit_decision *d)
 {

@@ -10,7 +10,7 @@
 --@shape merge_place: member text, place text
 -- next_cursor is '0' at the end. no_source, differs: the source, whose number is from 0, does not
 -- exist any more, or has other dimensions now.
--- Errors: WRONGTYPE. O(MERGE_STEP) in HSCAN's sense.
+-- Errors: WRONGTYPE. O(MERGE_STEP), the COUNT of an HSCAN, which may return more.
 --@include time board board_merge
 --@reads
 local now, number = now_ms(), tonumber(ARGV[2])

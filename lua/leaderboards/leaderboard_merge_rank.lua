@@ -10,7 +10,8 @@
 -- ranked and members: how many are ranked, and how many are built, once members with another number
 -- were removed. lost: other numbers of members were built or ranked before. too_large: the score of
 -- this member in this dimension is too large; what was built is deleted.
--- Errors: WRONGTYPE, nothing done. O(STEP log n) in HSCAN's sense.
+-- Errors: WRONGTYPE, nothing done. O(STEP log n), where STEP is the COUNT of an HSCAN, which may
+-- return more.
 --@include time board
 local STEP, KEPT_MS = 50, 60000
 local now = now_ms()

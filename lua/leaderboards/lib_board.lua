@@ -79,9 +79,9 @@ local function drop_last(places, ranks, dimensions, count)
   return #dropped
 end
 
--- bound(board, size, max): makes the board of KEYS, which has that size, keep its first `max`
--- members from now on, nil: all. Returns its new size, or false if it has still more after
--- DROP_STEP were dropped: call again. O(DROP_STEP log n).
+-- bound(board, size, max): from now on the board of KEYS keeps only its first `max` members, or all
+-- if `max` is nil. `size` is its present size. Returns its new size, or false if it has still more
+-- after DROP_STEP were dropped: call again. O(DROP_STEP log n).
 local function bound(board, size, max)
   local excess = max and size - max or 0
   if excess > 0 then

@@ -61,9 +61,9 @@ local function ascending(ranks, from, to, dimensions)
   return elements
 end
 
--- range_of(ranks, dimensions, min, max): the positions, in the order of the sorted set, of the
--- first member whose first score is `min` to `max`, and after the last one. '' means no bound.
--- O(log n).
+-- range_of(ranks, dimensions, min, max): two positions in the order of the sorted set: of the first
+-- member whose first score is from `min` to `max`, and of the place after the last such member. ''
+-- means no bound. O(log n).
 local function range_of(ranks, dimensions, min, max)
   local most, format = form_of(dimensions), dimensions == 1 and '>I8' or '>I4'
   local first, behind = 0, redis.call('ZCARD', ranks)

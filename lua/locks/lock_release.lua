@@ -17,8 +17,9 @@ local RELEASED_MS = '60000'
 local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
 local now = now_ms()
 
--- Most locks have one holder with one token, and no waiters when it is released. They return before
--- the other libraries, as in lock_acquire. With GET, SET refuses a key that is not a string.
+-- Most locks have one holder with one token, and no waiters when they are released. Their release
+-- returns before the functions of the other libraries are made, as in lock_acquire. With GET, SET
+-- refuses a key that is not a string.
 if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
   local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence')
   if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then

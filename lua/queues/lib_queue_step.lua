@@ -3,9 +3,10 @@
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 
--- take_each(list, take): calls take(m) for each message of a list that messages_of() returned. A
--- message without a state has its content then. Returns the index at which the step must end,
--- because take() returned false or the bodies reached BYTES_MOST; nil if it need not end.
+-- take_each(list, take): calls take(m) for each message of a list that messages_of() returned. The
+-- content of a message without a state is read before take(m) is called. Returns the index at which
+-- the step must end, because take() returned false or the bodies reached BYTES_MOST; nil if it need
+-- not end.
 local function take_each(list, take)
   local next_read = 1
   for i, m in ipairs(list) do

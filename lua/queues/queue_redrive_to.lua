@@ -1,7 +1,7 @@
 -- queue_redrive_to: one step of moving dead letters to another queue, the longest dead first, or
--- the ones with given ids. They are due now, with receives 0 and without their ttl. Each is sent
--- again there, behind the messages that the queue has, and keeps its id, also an id that the daemon
--- made. A message whose id the other queue has or remembers stays a dead letter.
+-- the ones with given ids. They are due now, with receives 0 and without their ttl. Each is sent to
+-- the other queue, behind the messages that are already there, and keeps its id, even if the daemon
+-- made the id. A message whose id the other queue has or remembers stays a dead letter.
 -- KEYS  the keys of the queue and of the other queue (queues/lib_queue.lua), and the index of names
 --       (lib/names.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how

@@ -91,8 +91,8 @@ if may_wait then
       waiters_leave(w)
     end
   end
-  -- serve(): makes the first waiter of each limit look when its cost fits. Call it once all is
-  -- taken.
+  -- serve(): makes the first waiter of each limit look when its cost fits. Call it after the cost
+  -- was taken from all limits.
   function serve()
     counts_refusals = false
     for i, w in ipairs(queues) do

@@ -100,7 +100,7 @@ local function sale_expiry(sale, now)
 end
 
 -- change(sale, now): writes the settings in ARGV, in the order of SALE_SETTINGS; '' keeps a
--- setting. The sale is nil for a new one. Returns the reply, with one of these outcomes:
+-- setting. `sale` is nil if there is no sale yet. Returns the reply, with one of these outcomes:
 --    2  it is new, 1 it is changed: with the sale
 --   -2  more than this stock is held and confirmed: with the sale and its present settings
 --   -3  it would close before it opens: without the sale

@@ -11,8 +11,8 @@
 --@reply 1 merged, 0: uv_merged
 --@reply -1 wrong_day
 --@shape uv_merged: days int, first_day int, range_days int
--- days is how many were merged. The range has range_days from first_day on. wrong_day: it is not
--- today.
+-- days is how many were merged. The range has range_days from first_day on. wrong_day: the day in
+-- ARGV[1] is not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@include time days names page total
 --@idempotent

@@ -9,9 +9,9 @@
 #include "core/budget.h"
 
 /*
- * AddressSanitizer knows blocks, not the allocations inside them. Its builds poison the bytes of a
- * block that are not allocated, and leave a gap between two allocations. So they report a read past
- * the end of an allocation, or after arena_free.
+ * AddressSanitizer knows blocks, not the allocations inside them. Therefore builds with
+ * AddressSanitizer poison the bytes of a block that are not allocated, and leave a gap between two
+ * allocations. So they report a read past the end of an allocation, or after arena_free.
  */
 #ifdef PATTERND_SANITIZED
 #include <sanitizer/asan_interface.h>

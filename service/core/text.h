@@ -69,7 +69,8 @@ enum { TEXT_PLAIN = 32 };
 const char *text_plain_real(double value, char buffer[TEXT_PLAIN]);
 
 /*
- * Returns the bytes of the first character, or 0 if it is not well-formed UTF-8. `t` is not empty.
+ * Returns the number of bytes of the first character, or 0 if it is not well-formed UTF-8. `t` is
+ * not empty.
  */
 size_t text_utf8_char(struct text t);
 

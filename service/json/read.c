@@ -1,6 +1,6 @@
 /*
- * read: see json/read.h. A recursive descent with one byte of lookahead. The NUL after each text
- * ends it.
+ * read: see json/read.h. A recursive descent with one byte of lookahead. The NUL after the text
+ * stops the reader.
  *
  * It replaces jansson, which took a third of all instructions of a request, and ends the process
  * with an assertion when memory runs out. Tests compare the two.

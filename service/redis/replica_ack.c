@@ -138,8 +138,8 @@ enum redis_error replica_ack_error(const struct replica_ack *a)
 }
 
 /*
- * When the connection is lost, the waiters of the pending WAIT end right after this. For the others
- * no WAIT was sent.
+ * When the connection is lost, the pending WAIT and its waiters end after this function has
+ * returned. For the others no WAIT was sent.
  */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {

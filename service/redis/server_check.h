@@ -1,6 +1,6 @@
 /*
- * server_check: when a connection asks its server again for what the handshake has read: its memory
- * and configuration, which may change. It must not know the connection.
+ * server_check: decides when a connection asks its server again about its memory and configuration,
+ * which the handshake has read and which may change. It must not know the connection.
  */
 #ifndef PATTERND_REDIS_SERVER_CHECK_H
 #define PATTERND_REDIS_SERVER_CHECK_H

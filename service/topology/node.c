@@ -177,8 +177,8 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 
 /*
  * Other calls to this server would time out, too, so all connections reconnect first. This is
- * called after the calls ended: the `done` of a lost call may have sent a call that compensates it,
- * which is written before its connection drains.
+ * called after the calls of the lost connection have ended. The `done` of a lost call may have sent
+ * a call that compensates it, and that call is written before its connection drains.
  */
 static void on_timed_out(struct redis_connection *c)
 {

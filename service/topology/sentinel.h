@@ -18,7 +18,7 @@
 /*
  * Calls `found` with each reported address, even if it has not changed. If `listed` is given, it
  * also asks for the replicas each second, and calls `listed` with the reply. It uses `from` until
- * the end. False: memory ran out.
+ * sentinel_close. False: memory ran out.
  */
 bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port),
 		   void (*listed)(const struct reply *replicas));

@@ -14,8 +14,8 @@ enum { REDIS_SLOTS = 16384 };
 int slot_of(struct text key);
 
 /*
- * Returns a hash tag of that slot, at most 4 bytes: of 0, 1, 2, ... in base 36, the first that has
- * the slot. It is static. It must never change, since keys in Redis have it in their names.
+ * Returns a hash tag of at most 4 bytes: the first of the numbers 0, 1, 2, ... in base 36 that is
+ * in this slot. It is static. It must never change, since keys in Redis have it in their names.
  */
 const char *slot_tag(int slot);
 

@@ -62,9 +62,9 @@ void wait_on_none(struct request *req);
  */
 void wait_shares(struct request *req);
 /*
- * Call it in a `done`: the reply answers the other requests that parked there before this attempt
- * was sent, as many as an iteration may attempt. `answer` must answer, and their tickets must have
- * left the wait queues.
+ * Call it in a `done`. The reply also answers the other requests that wait for the same resource
+ * and parked before this attempt was sent, but no more of them than an iteration may attempt.
+ * `answer` must answer, and their tickets must have left the wait queues.
  */
 void wait_share(struct request *req, const struct reply *r,
 		void (*answer)(struct request *other, const struct reply *r));

@@ -197,7 +197,7 @@ static void test_pool_bound(void **state)
 	daemon_stop(&patternd);
 }
 
-/* Redis has stopped reading. Bytes that the kernel does not take count against the bound. */
+/* Redis has stopped reading. Bytes that the kernel has not accepted count towards the bound. */
 static void test_bytes_bound(void **state)
 {
 	enum { REQUESTS = 8, BYTES = 15 << 20, MOST_SERVED = 5 };

@@ -134,7 +134,7 @@ static const char *random_value(int bits)
 	return text;
 }
 
-/* Each type, with all operations, many times, at places that overlap and cross bytes. */
+/* Runs random operations on fields of every type, at offsets that overlap and cross bytes. */
 static void fields_equal_those_that_bitfield_makes(void **state)
 {
 	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };

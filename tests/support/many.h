@@ -3,8 +3,8 @@
 #define TEST_MANY_H
 
 /*
- * Returns `head`, `count` items with commas between them, and `tail`. An item is `lead`, its
- * number, from `from` on, and `trail`. The text lives until the next call.
+ * Returns `head`, `count` items with commas between them, and `tail`. An item is `lead`, its number
+ * and `trail`; the numbers begin at `from`. The text lives until the next call.
  */
 const char *many(const char *head, const char *lead, int from, int count, const char *trail, const char *tail);
 

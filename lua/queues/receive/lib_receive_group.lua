@@ -1,5 +1,5 @@
--- The group of `member`, as `g`: how many of its messages may be handed out (`room`) and, if none
--- may because it is paused or has spent its rate, until when (`until_us`). Each group is read once.
+-- Sets `g`, the group of `member`. `room` is how many of its messages may be handed out. If the
+-- group is paused or has spent its rate, `until_us` is when that ends. Each group is read once.
 -- This part must not know the message. Needs the variables of lib_receive_choose.lua.
 if not q.groups then
 --@include queue_rate

@@ -193,9 +193,10 @@ end
 
 -- ---- Instants ----
 
--- local_times(r, t): for the span that has second `t`: the local seconds between which the mask is
--- matched, the end of the seconds that the change after it skips (the end of the span if it skips
--- none), and the end of the span and its offset, which convert them.
+-- local_times(r, t): returns five values for the span that has second `t`: the local second from
+-- which the mask is matched; the local second before which the matching stops; the end of the local
+-- seconds that the change after the span skips (the second value if it skips none); the end of the
+-- span in UTC; and the offset of the span, which converts between the two clocks.
 local function local_times(r, t)
   local offset, began, before, ends, after = span(zone_of(r.shifts), t)
   local first = t + offset

@@ -5,7 +5,8 @@
 --       (handlers/queues/cron.h), 7 start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers,
 --       12 body, 13 time_zone, 14 its version ('': unknown), 15 its shifts
 --       (handlers/queues/zone_shifts.h), 16 limit, 17 jitter_ms, 18 group ('': none)
--- An instant that came due makes its message first, as in the next receive.
+-- If an instant of the schedule is due, its message is made before the change, as the next receive
+-- would make it.
 --@reply 1: is_new int, schedule [queue_schedule_full]
 --@reply -1 absent, -2 no_recurrence, -3 no_instant, -4 no_instant_before_end
 --@reply -5 limit_reached: runs int
