@@ -15,8 +15,7 @@
 #include "process/metrics.h"
 
 enum {
-	PAGES_MOST = 200,    /* of the groups of a queue; a page takes Redis a millisecond */
-	ANSWER_US = 2000000, /* the longest wait for a page, which may take a second to read */
+	PAGES_MOST = 200, /* of the groups of a queue; a page takes Redis a millisecond */
 	ROUND_US = 5000000,
 	SHARED_US = 2000000,
 	SHARED_TIMES = 10, /* a round that took longer is shared longer: this many times its duration */
@@ -174,21 +173,23 @@ static void end_round(void)
 
 static void finish(struct round *r)
 {
-	int64_t took_us = loop_now_us() - r->began_us;
+	/* If Redis answered nothing, it spent no time, and may be back soon. */
+	bool has_answers = r->sources[LOCKS].has_answer || r->sources[QUEUES].has_answer;
+	int64_t now_us = loop_now_us(), took_us = has_answers ? now_us - r->began_us : 0;
 
 	arena_free(&shared_arena);
 	shared_arena = (struct arena){ 0 };
 	shared = answer_of(r, &shared_arena);
-	shared_until_us = r->began_us + (took_us * SHARED_TIMES > SHARED_US ? took_us * SHARED_TIMES : SHARED_US);
+	shared_until_us = now_us - took_us + (took_us * SHARED_TIMES > SHARED_US ? took_us * SHARED_TIMES : SHARED_US);
 	shared_up = metrics_gauge_now("redis_up");
 	end_round();
 	send_all();
 }
 
-/* Called with each answer of Redis, and once at the start. False: memory ran out. */
+/* Called at the start of a round or of its groups, and with each page. False: memory ran out. */
 static bool set_deadline(struct round *r)
 {
-	int64_t at_us = loop_now_us() + ANSWER_US, last_us = r->began_us + ROUND_US;
+	int64_t at_us = loop_now_us() + OVERVIEW_ANSWER_US, last_us = r->began_us + ROUND_US;
 
 	return loop_timer_set(&r->deadline, at_us < last_us ? at_us : last_us);
 }
@@ -249,6 +250,7 @@ static void ask_groups(struct round *r)
 {
 	if (r->groups.state == OVERVIEW_READ && r->blocked_at < r->blocked.count) {
 		r->groups.name = text_of(r->blocked.of[r->blocked_at].name);
+		set_deadline(r);
 		overview_source_begin(&r->groups);
 	}
 	if (r->groups.state != OVERVIEW_ASKING)

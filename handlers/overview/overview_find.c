@@ -236,13 +236,15 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 		return;
 	item->since_at_ms = now_ms - longest_ms;
 	if (holders > 1)
-		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %lld clients share", waiters,
-					  plural(waiters), waiters == 1 ? "s" : "", holders);
+		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %lld clients %s", waiters,
+					  plural(waiters), waiters == 1 ? "s" : "", holders,
+					  is_held_long ? "have shared for more than a minute" : "share");
 	else
-		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %.*s holds", waiters,
+		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %.*s %s", waiters,
 					  plural(waiters), waiters == 1 ? "s" : "",
 					  (int)(owner.at ? owner.len : sizeof("another client") - 1),
-					  owner.at ? owner.at : "another client");
+					  owner.at ? owner.at : "another client",
+					  is_held_long ? "has held for more than a minute" : "holds");
 }
 
 void overview_find_target(struct overview_items *items, struct overview_sums *sums, const struct json *target,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/loop.h"
 #include "request/problem.h"
 #include "request/request.h"
 #include "json/read.h"
@@ -12,8 +13,9 @@ enum { PAGE = 1000 }; /* the largest page of the contract */
 void overview_source_explain(struct overview_source *s, const char *of)
 {
 	snprintf(s->code, sizeof(s->code), "%s", problem_row(P_FOREIGN_KEY)->code);
-	snprintf(s->why, sizeof(s->why), "another program wrote to the keys of %lld %s, which cannot be read",
-		 (long long)s->unreadable, of);
+	snprintf(s->why, sizeof(s->why),
+		 "%s that cannot be read, since another program or a newer daemon wrote to their keys: %lld", of,
+		 (long long)s->unreadable);
 }
 
 static void fail(struct overview_source *s, const char *code, struct text why)
@@ -35,6 +37,7 @@ static void ask(struct overview_source *s)
 	const struct text_pair query[] = { { TEXT("limit"), TEXT("1000") }, { TEXT("cursor"), s->cursor } };
 
 	static_assert(PAGE == 1000, "the query has another limit");
+	s->asked_us = loop_now_us();
 	s->inner.answered = on_answered;
 	if (!inner_run(&s->inner, inner_operation(s->operation),
 		       &(struct inner_input){ .name = s->name,
@@ -106,7 +109,7 @@ void overview_source_cut(struct overview_source *s)
 	if (s->state != OVERVIEW_ASKING)
 		return;
 	inner_end(&s->inner);
-	if (s->has_answer)
+	if (s->has_answer || loop_now_us() - s->asked_us < OVERVIEW_ANSWER_US)
 		s->state = OVERVIEW_CUT;
 	else
 		fail_with(s, P_NO_ANSWER, "no answer came within two seconds");

@@ -9,7 +9,10 @@
 #include "core/arena.h"
 #include "json/tree.h"
 
-enum { OVERVIEW_WHY_BYTES = 256 };
+enum {
+	OVERVIEW_WHY_BYTES = 256,
+	OVERVIEW_ANSWER_US = 2000000, /* the longest wait for a page, which may take a second to read */
+};
 
 enum overview_state {
 	OVERVIEW_ASKING,
@@ -34,8 +37,9 @@ struct overview_source {
 	struct inner inner;
 	enum overview_state state;
 	int pages;          /* that were read */
+	int64_t asked_us;   /* when the present page was asked for */
 	bool has_answer;    /* to any question, also before the last overview_source_begin */
-	int64_t unreadable; /* names that the answers left out, since another program wrote to their keys */
+	int64_t unreadable; /* names that the answers left out, since their keys are foreign */
 	struct text cursor; /* absent at the start */
 	char code[64], why[OVERVIEW_WHY_BYTES];
 };

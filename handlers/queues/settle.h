@@ -44,10 +44,7 @@ struct queue_settle {
 	const struct text *queues; /* at most 16 */
 	size_t queue_count;
 	bool names_queue; /* each delivery names its queue, in the request and in the answer */
-	/*
-	 * the request continues afterwards, so these calls have separate idempotency records
-	 * parts
-	 */
+	/* the request continues afterwards, so these calls have separate idempotency records */
 	bool is_part;
 	const char *pointer; /* to the lists in the body: "" or "/settle" */
 	/* req->work is this struct while calls are under way: */

@@ -40,7 +40,7 @@ static void on_look(struct request *req, const struct reply *reply)
 	l->looks_owed--;
 	if (reply)
 		l->of->item(req->answer.out, req, f->name, f->part, reply);
-	else /* another program's key: an index has names of the daemon only, so that program overwrote one */
+	else /* an index has the daemon's names only, so another program or a newer daemon wrote to this key */
 		l->unreadable += l->of->is_indexed;
 	if (l->looks_owed == 0)
 		finish(req, l);

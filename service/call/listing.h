@@ -51,7 +51,7 @@ struct listing {
 	struct text name; /* only names after this one, in an index */
 	int asked;        /* number of indexes in the present call */
 	bool has_gap;     /* an index could not be read */
-	int unreadable;   /* names of this page whose keys another program overwrote */
+	int unreadable;   /* names of this page whose keys are foreign */
 };
 
 /* Copies a name that was found. The listing must have room for it. */

@@ -42,8 +42,10 @@ struct acceptor {
 	struct loop_timer retry; /* retries without descriptors, if no connection may close */
 };
 
-/* Opens every address of `list`. If that fails, writes one line to stderr,
- * which names `option`, and returns false. */
+/*
+ * Opens every address of `list`. If that fails, writes one line to stderr, which names `option`,
+ * and returns false.
+ */
 bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode);
 
 /* Accepts no more clients. Open connections stay open. */

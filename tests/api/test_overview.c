@@ -374,31 +374,29 @@ static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
 	assert_true(number(finding(a, "messages_waiting"), "value") > 60000);
 }
 
-/*
- * A client that continues to wait may send one request after the other, and each waits for a short
- * time only. So a lock that is held for long counts as well, even if its holder extends it.
- */
+/* A client may wait by many short requests, so a lock that is held for long counts as well. */
 static void short_waits_for_a_lock_that_is_held_for_long_are_found(void **state)
 {
 	(void)state;
 	struct answer a = http(client, "POST", "/locks/a", "{\"ttl_ms\":600000,\"owner\":\"worker-7\"}");
 	char token[128];
-	snprintf(token, sizeof(token), "%s", lock_token(text_at(a, "/token")));
 	int64_t granted_at_ms = server_now_ms(&redis);
+	snprintf(token, sizeof(token), "%s", lock_token(text_at(a, "/token")));
 	*redis_clock_us += 50000000;
 	struct raw *waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
 	assert_status(http(client, "POST", "/locks/a/extend", "{\"ttl_ms\":600000}", token), 200);
 	assert_null(finding(look(), "lock_waiting"));
-	*redis_clock_us += 11000000;
 	raw_close(waiting);
+	*redis_clock_us += 11000000; /* held for long, but no request waits */
 	wait_until(tickets_at(&redis, "p:lock:{a}") == 0, SOON_MS);
-	assert_null(finding(look(), "lock_waiting")); /* held for long, but no request waits */
+	assert_null(finding(look(), "lock_waiting"));
 	waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
 	a = look();
 	assert_int_equal(number(finding(a, "lock_waiting"), "value"), 61000);
 	assert_int_equal(number(finding(a, "lock_waiting"), "since_at_ms"), granted_at_ms);
+	assert_non_null(strstr(a.body, "which worker-7 has held for more than a minute"));
 	raw_close(waiting);
 }
 
@@ -417,8 +415,9 @@ static void names_whose_keys_another_program_wrote_are_counted(void **state)
 	a = look();
 	assert_string_equal(unknown(a, "queues"), "foreign_key");
 	assert_string_equal(unknown(a, "locks"), "foreign_key");
-	assert_string_equal(text_at(a, "/unknown/1/detail"),
-			    "another program wrote to the keys of 1 queues, which cannot be read");
+	assert_string_equal(
+		text_at(a, "/unknown/1/detail"),
+		"queues that cannot be read, since another program or a newer daemon wrote to their keys: 1");
 	assert_int_equal(int_at(a, "/queues/count"), 1);
 	assert_int_equal(int_at(a, "/locks/count"), 0);
 }

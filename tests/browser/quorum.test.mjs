@@ -5,8 +5,12 @@ import { api, counts, go, rowHas, shows, SLOW } from './data.mjs';
 import { open, startRedis } from './stage.mjs';
 
 test('a lock on a quorum has its page, and the overview is calm', SLOW, async (t) => {
-  const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
-  t.after(() => Promise.all(servers.map((one) => one.stop())));
+  const servers = [];
+  for (let at = 0; at < 3; at++) {
+    const server = await startRedis();
+    t.after(() => server.stop());
+    servers.push(server);
+  }
   const stage = await open('--lock-quorum', servers.map(({ url }) => url).join());
   t.after(() => stage.close());
   await api(stage.url, 'POST', '/locks/report', { ttl_ms: 600_000, owner: 'worker-7' });

@@ -76,18 +76,19 @@ export async function startRedis() {
   const redis = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--save', ''], { stdio: 'ignore' });
   const exited = once(redis, 'exit');
   const deadline = Date.now() + START_MS;
+  async function stop() {
+    redis.kill('SIGKILL');
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  }
   while (!existsSync(socket)) {
-    assert.ok(Date.now() < deadline && redis.exitCode === null, 'redis-server did not start');
+    if (Date.now() > deadline || redis.exitCode !== null) {
+      await stop();
+      assert.fail('redis-server did not start');
+    }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return {
-    url: `unix://${socket}`,
-    async stop() {
-      redis.kill('SIGKILL');
-      await exited;
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+  return { url: `unix://${socket}`, stop };
 }
 
 /** Starts a reverse proxy that serves the paths of a daemon below `prefix`. */

@@ -461,7 +461,7 @@ test('a schedule is paused and resumed', SLOW, async (t) => {
   const { start_at_ms: start } = await api(stage.url, 'GET', '/queues/timed/schedules/hourly');
   assert.ok(Math.abs(start - Date.now() - 172_800_000) < 60_000);
   await page.getByRole('button', { name: /^(Resume|Start now) hourly$/ }).click();
-  await said("'hourly' goes on in");
+  await said("'hourly' continues in");
   assert.equal((await api(stage.url, 'GET', '/queues/timed/schedules/hourly')).start_at_ms, null);
   stage.assertClean();
 });

@@ -488,7 +488,7 @@ test('groups show why they wait, and are paused and resumed', SLOW, async (t) =>
   const end = group.filter({ hasText: HOSTILE }).locator('time', { hasText: ', ends in' });
   assert.match(await end.getAttribute('title'), /UTC$/);
   await press(page, `Resume ${HOSTILE}`);
-  await said(page, 'goes on.');
+  await said(page, 'continues.');
   await shows(page.getByRole('button', { name: `Pause ${HOSTILE}`, exact: true }));
   stage.assertClean();
 });

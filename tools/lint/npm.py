@@ -4,6 +4,7 @@ installs them once, into tools/lint/node_modules.
 import fcntl
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -30,6 +31,9 @@ def fetch(oldest_node):
         fcntl.flock(held, fcntl.LOCK_EX)  # lints run at the same time
         if fetched.exists() and fetched.stat().st_mtime >= lock.stat().st_mtime:
             return
+        if not shutil.which("npm"):
+            print(f"{sys.argv[0]}: needs npm, to install {HERE.name}/package-lock.json")
+            sys.exit(77)
         npm = subprocess.run(
             ["npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
             capture_output=True,

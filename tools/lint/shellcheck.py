@@ -15,7 +15,7 @@ if not shutil.which("shellcheck"):
     print("shellcheck.py: skipped, there is no shellcheck")
     sys.exit(77)
 # A script that another one reads (`. file`) is looked for beside it.
-command = ["shellcheck", "--format=json", "--external-sources", "--source-path=SCRIPTDIR", "--"]
+command = ["shellcheck", "--format=json", "--external-sources", "--check-sourced", "--source-path=SCRIPTDIR", "--"]
 ran = subprocess.run([*command, *filter(tree.is_shell, tree.files())], capture_output=True, text=True)
 if ran.returncode not in (0, 1):
     sys.exit(f"shellcheck failed: {ran.stderr}")

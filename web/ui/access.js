@@ -1,4 +1,5 @@
 // What a token without info:read may see: the overview is not for it, so each list is asked once.
+import { hasNoList } from './api.js';
 import { el, route, setText } from './dom.js';
 import { table } from './table.js';
 
@@ -50,6 +51,7 @@ async function look(page, views) {
 			try {
 				await page.ask('GET', `${WHERE[one.view] ?? `/${one.view}`}?limit=1`);
 			} catch (error) {
+				if (hasNoList(error)) continue;
 				if (error.said?.status !== 403) throw error;
 				one.lacks = lacking(error);
 			}

@@ -173,6 +173,9 @@ export function path(...parts) {
 	return '/' + parts.map(encodeURIComponent).join('/');
 }
 
+/** Whether a list does not exist: locks of --lock-quorum have none. */
+export const hasNoList = ({ said }) => said?.code === 'unsupported_with_quorum';
+
 /** Whether requests carry a token. */
 export function hasToken() {
 	return sessionStorage.getItem(TOKEN) !== null;
@@ -181,13 +184,15 @@ export function hasToken() {
 /**
  * The items of a list that continues by cursor, from `cursor` on. It may be a SCAN: pages may be
  * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
- * it is enough. `more`: there are more, and `next` is the cursor of those.
+ * it is enough. `more`: there are more, and `next` is the cursor of those. `unreadable`: how many
+ * names the pages left out, since their keys cannot be read.
  */
 export async function list(where, options) {
 	const { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true } = options;
 	const items = new Map();
 	let next = cursor;
 	let left = pages;
+	let unreadable = 0;
 	do {
 		const params = new URLSearchParams({ limit: Math.min(most, 500), ...query });
 		if (match) params.set('match', match);
@@ -195,9 +200,10 @@ export async function list(where, options) {
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
 		for (const item of page.items) if (keep(item)) items.set(name(item), item);
 		next = page.next_cursor;
+		unreadable += page.unreadable ?? 0;
 	} while (next && --left > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
-	return { items: sorted, more: next !== null, next };
+	return { items: sorted, more: next !== null, next, unreadable };
 }
 
 /**

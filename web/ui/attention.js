@@ -33,11 +33,11 @@ function amount({ value, unit }) {
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
 /** The rows that an overview makes: what is unknown comes first, for it may hide the worst. */
-function rowsOf({ findings, unknown, complete, finding_count: count }) {
+function rowsOf({ findings, unknown, complete, finding_count: count, ...sums }) {
 	const rows = unknown.map(({ of, detail }) => ({
 		key: `unknown ${of}`,
 		severity: 'unknown',
-		title: `Not known: ${of}`,
+		title: sums[of] ? `Not all known: ${of}` : `Not known: ${of}`,
 		detail,
 	}));
 	if (!complete)
@@ -65,27 +65,23 @@ function rowsOf({ findings, unknown, complete, finding_count: count }) {
 export function attention() {
 	const rows = el('ul', { class: 'findings', 'aria-label': 'What needs a person' });
 	const looked = moment(clockOrInstant);
-	const calm = el(
-		'p',
-		{ class: 'calm', hidden: true },
-		'Nothing needs a person. Looked at ',
-		looked.node,
-		'. ',
-		el('span', { class: 'muted' }, 'Other daemons, and the programs that they push to, are not looked at.'),
-	);
-	const node = el('section', { class: 'card flush', 'aria-label': 'Attention' }, rows, calm);
-	const show = (latest) => {
+	const calm = el('span', {}, 'Nothing needs a person. ');
+	const others = el('span', { class: 'muted' }, 'Other daemons, and the programs that they push to, are not looked at.');
+	const about = el('p', { hidden: true }, calm, 'Looked at ', looked.node, '. ', others);
+	const node = el('section', { class: 'card flush', 'aria-label': 'Attention' }, rows, about);
+	const show = (latest, at_ms) => {
 		keyed(rows, latest, ({ key }) => key, row);
 		rows.hidden = latest.length === 0;
-		calm.hidden = latest.length > 0;
+		about.className = latest.length ? 'looked' : 'calm';
+		calm.hidden = others.hidden = latest.length > 0;
+		about.hidden = at_ms === null;
+		looked.update(at_ms);
 	};
 	return {
 		node,
-		show(overview) {
-			looked.update(overview.at_ms);
-			show(rowsOf(overview));
-		},
-		fail: (why) => show([{ key: 'all', severity: 'unknown', title: 'Not known: all of it', detail: why }]),
+		show: (overview) => show(rowsOf(overview), overview.at_ms),
+		fail: (why) =>
+			show([{ key: 'all', severity: 'unknown', title: 'Not known: all of it', detail: why }], null),
 	};
 }
 

@@ -1,6 +1,6 @@
 // The search that every page has: `/` opens it, it finds a view, or a queue, a lock or a policy by
 // a part of its name, and Enter goes there.
-import { containing, list } from './api.js';
+import { containing, hasNoList, list } from './api.js';
 import { el, keyed, route, setText } from './dom.js';
 
 const PAUSE_MS = 200;
@@ -44,6 +44,7 @@ async function look({ kind, where, view }, text, signal) {
 		return { items: names.map((name) => ({ name, kind, to: route(view, name) })) };
 	} catch (error) {
 		if (signal.aborted) throw error;
+		if (hasNoList(error)) return { items: [] };
 		return { items: [], trouble: error.said?.detail ?? error.message };
 	}
 }

@@ -1,6 +1,6 @@
 // The figures of one queue, lock or policy over the last five minutes: the daemon takes them while
 // a page looks, and for five minutes after.
-import { Gone } from './api.js';
+import { Gone, hasNoList } from './api.js';
 import { el } from './dom.js';
 import { number, rough } from './format.js';
 import { COUNTS, plot } from './plot.js';
@@ -32,7 +32,7 @@ export function samplesOf(page, at, most) {
 }
 
 /** The token lacks the scope, or the daemon keeps no history of locks on a quorum. */
-const hasNone = ({ said }) => said?.status === 403 || said?.code === 'unsupported_with_quorum';
+const hasNone = (error) => error.said?.status === 403 || hasNoList(error);
 
 /**
  * Plots of a history: [{title, text, series: [{label, colour, of(sample, before)}]}]; of() answers

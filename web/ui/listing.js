@@ -1,6 +1,7 @@
 // Everything of a kind, filtered by name: how the views begin.
 import { containing, list } from './api.js';
 import { el, setText } from './dom.js';
+import { plural } from './format.js';
 import { sample } from './sample.js';
 
 const PAGES = 20; // requests for one list at most: a page of few names among many keys may be short
@@ -35,7 +36,8 @@ export function listing(page, options) {
 			location.hash = open(exact);
 		},
 	});
-	page.root.append(search, shown.node, empty);
+	const lacking = el('p', { class: 'muted', hidden: true });
+	page.root.append(search, shown.node, lacking, empty);
 
 	function begin() {
 		cursors = [null];
@@ -60,7 +62,12 @@ export function listing(page, options) {
 		look.count = found.items.length;
 		const before = counts.reduce((sum, one) => sum + one, 0);
 		shown.show(found.items, { before, more: found.more });
-		const isEmpty = found.items.length + before === 0 && !found.more;
+		lacking.hidden = found.unreadable === 0;
+		setText(
+			lacking,
+			`Not shown: ${plural(found.unreadable, 'name')} whose keys another program or a newer daemon wrote to.`,
+		);
+		const isEmpty = found.items.length + before + found.unreadable === 0 && !found.more;
 		const isFiltered = asked !== '' || Object.keys(query()).length > 0;
 		empty.hidden = !isEmpty;
 		shown.node.hidden = isEmpty;

@@ -36,7 +36,7 @@ function openAll(page) {
 				sort: (lock) => lock.longest_wait_ms,
 			},
 			{ title: 'Mode', text: (lock) => lock.mode, sort: (lock) => lock.mode },
-			{ title: 'Held for', number: true, text: age, sort: (lock) => -lock.fence },
+			{ title: 'Held for', number: true, text: age, sort: (lock) => -grantedAt(lock) },
 			{
 				title: 'Remaining',
 				number: true,
@@ -81,9 +81,10 @@ function waiters() {
 	};
 }
 
-// A fence is the time of the grant in microseconds, by Redis's clock, or the number after the last
-// one.
-const age = (lock) => duration(Math.max(0, now() - Number(lock.fence) / 1000));
+// The list has the instant of the grant. Of a holder there is its fence only: the time of its grant
+// in microseconds, by Redis's clock, or the number after the last fence.
+const grantedAt = (one) => one.granted_at_ms ?? Number(one.fence) / 1000;
+const age = (one) => duration(Math.max(0, now() - grantedAt(one)));
 
 function holder({ mode, holder_count, holders }) {
 	if (mode === 'shared') return `${number(holder_count)} readers`;

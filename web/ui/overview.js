@@ -49,7 +49,7 @@ const PLOTS = [
 
 export function open(page) {
 	const needs = attention();
-	const now = el('dl', { class: 'tiles attention', 'aria-label': 'Now' });
+	const tiles = el('dl', { class: 'tiles attention', 'aria-label': 'Now' });
 	const since = el('p', { class: 'muted' });
 	const plots = PLOTS.map((one) => plot({ ...one, signal: page.signal }));
 	const about = facts('What runs');
@@ -57,7 +57,7 @@ export function open(page) {
 	page.root.append(
 		el('h2', { class: 'first' }, 'What needs a person'),
 		needs.node,
-		now,
+		tiles,
 		el('h2', {}, 'The last five minutes of this daemon'),
 		since,
 		el('div', { class: 'plots' }, ...plots.map(({ node }) => node)),
@@ -75,7 +75,7 @@ export function open(page) {
 		const { overview, why } = await lookAround(page);
 		if (overview) needs.show(overview);
 		else needs.fail(why);
-		keyed(now, glance(info, samples.at(-1) ?? null, overview, why), ({ name }) => name, tile);
+		keyed(tiles, glance(info, samples.at(-1) ?? null, overview, why), ({ name }) => name, tile);
 		setText(since, samples.length ? `Times in ${timeZone()}.` : 'The first figures come after two seconds.');
 		for (const [at, { series }] of PLOTS.entries()) plots[at].show(columns(samples, series, GAP_MS));
 		about.show(running(info));
@@ -93,8 +93,8 @@ async function lookAround(page) {
 	}
 }
 
-// Redis did not answer. For other reasons a list may be unknown while Redis answers.
-const UNANSWERED = ['no_answer', 'redis_unavailable'];
+// For these reasons a list may be unknown while Redis answers.
+const ANSWERED = ['forbidden', 'foreign_key', 'overloaded', 'redis_cluster_unsettled', 'unsupported_with_quorum'];
 
 const sum = (items, of) => items.reduce((all, one) => all + of(one), 0);
 /** Tiles {name, value, kind, note, link}, what needs a person first. */
@@ -121,7 +121,7 @@ function redis(info, latest, overview) {
 		const value = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
 		return { name: 'Redis', value, kind: 'bad', note: info.redis.error };
 	}
-	const lost = overview?.unknown.find(({ code }) => UNANSWERED.includes(code));
+	const lost = overview?.unknown.find(({ code }) => !ANSWERED.includes(code));
 	if (lost) return { name: 'Redis', value: 'not known', kind: 'unknown', note: lost.detail };
 	const note = latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}`;
 	return { name: 'Redis', value: 'answers', kind: 'good', note };

@@ -62,12 +62,11 @@ function options(width, { series, text, time, steps, end }) {
 
 /**
  * The seconds from `first` to `last`, and a minute at least. If `last` is the latest sample, they
- * continue to `end`. Of one sample uPlot makes a scale of years; here it is within the latest
- * minute.
+ * continue to `end`. Of one sample uPlot makes a scale of years.
  */
 function rangeOf(times, end, first, last) {
 	if (times.length === 0) return [0, 1];
-	if (times.length === 1) return [end - 60, end];
+	if (times.length === 1) return [Math.min(times[0], end - 60), end];
 	const until = last === times.at(-1) ? end : last;
 	return [Math.min(first, until - 60), until];
 }

@@ -114,12 +114,12 @@ async function pause(page, at, group) {
 			'POST',
 			`${at}${path('groups', group)}/pause`,
 			{ for_ms: parseDuration(said.duration) },
-			(now) => `'${group}' is paused, ends ${expiry(now.until_ms)}.`,
+			(changed) => `'${group}' is paused, ends ${expiry(changed.until_ms)}.`,
 		);
 }
 
 async function resume(page, at, group) {
-	await page.act('POST', `${at}${path('groups', group)}/resume`, undefined, () => `'${group}' goes on.`);
+	await page.act('POST', `${at}${path('groups', group)}/resume`, undefined, () => `'${group}' continues.`);
 }
 
 /**
@@ -139,6 +139,7 @@ const inWords = ({ count, more }) => `${more ? 'at least ' : ''}${number(count)}
 
 async function redrive(page, at, group) {
 	const dead = inWords(await countIn(page, at, group, 'dead'));
+	if (page.signal.aborted) return;
 	const said = await askUser({
 		title: `Redrive the group '${group}'?`,
 		go: 'Redrive',
@@ -155,6 +156,7 @@ async function purge(page, at, one) {
 		delayed: await countIn(page, at, group, 'delayed'),
 		dead: await countIn(page, at, group, 'dead'),
 	};
+	if (page.signal.aborted) return;
 	const all = Object.values(counts).reduce((sum, { count, more }) => ({
 		count: sum.count + count,
 		more: sum.more || more,

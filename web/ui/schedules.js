@@ -14,7 +14,9 @@ const make = (name) => [
 	{ cron: '30 2 * * *', body: { any: 'JSON' } },
 ];
 
-const LATE_MS = 10_000; // a look makes the message of a due schedule, unless the queue is paused
+// A look at a queue or at its schedules makes the messages that are due, unless the queue is
+// paused. A list of queues makes none: there a late schedule shows that no worker receives.
+const LATE_MS = 10_000;
 const LONGEST_PAUSE_MS = 366 * 86400000;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
@@ -225,12 +227,12 @@ async function pause(page, at, one) {
 			'PATCH',
 			at,
 			{ start_at_ms: now() + parseDuration(said.duration) },
-			(now) => `'${one.id}' is paused, and sends again ${expiry(now.next_at_ms)}.`,
+			(changed) => `'${one.id}' is paused, and sends again ${expiry(changed.next_at_ms)}.`,
 		);
 }
 
 async function resume(page, at, { id }) {
-	await page.act('PATCH', at, { start_at_ms: null }, (now) => `'${id}' goes on ${expiry(now.next_at_ms)}.`);
+	await page.act('PATCH', at, { start_at_ms: null }, (changed) => `'${id}' continues ${expiry(changed.next_at_ms)}.`);
 }
 
 async function limit(page, at, one) {

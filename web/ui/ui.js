@@ -22,6 +22,7 @@ import * as topics from './topics.js';
 import * as visitors from './visitors.js';
 
 const REFRESH_MS = 2000;
+const STALE_MS = 10_000; // since a look, after which a page that was hidden is marked until it has looked
 // A list that takes long is asked for less often: this part of the time at most.
 const SHARE = 10;
 const UNKNOWN =
@@ -226,9 +227,7 @@ function showStale(since_ms) {
 	const isStale = since_ms !== null;
 	by('view').classList.toggle('stale', isStale);
 	by('stale').hidden = !isStale;
-	if (!isStale) return;
-	asOf.update(since_ms);
-	by('as-of').replaceChildren(asOf.node);
+	if (isStale) asOf.update(since_ms);
 }
 
 /**
@@ -380,6 +379,7 @@ function openMenu(isOpen) {
 
 async function start() {
 	fillNav();
+	by('as-of').append(asOf.node);
 	by('menu').onclick = () => openMenu(by('menu').getAttribute('aria-expanded') === 'false');
 	const search = finder(TITLES);
 	by('find').onclick = search.open;
@@ -403,7 +403,11 @@ async function start() {
 		by('banner').hidden = true;
 		await begin();
 	});
-	document.addEventListener('visibilitychange', () => current?.refresh());
+	document.addEventListener('visibilitychange', () => {
+		const seen_ms = current?.seen_at_ms ?? null; // a hidden page does not look
+		if (!document.hidden && seen_ms !== null && now() - seen_ms > STALE_MS) showStale(seen_ms);
+		current?.refresh();
+	});
 	addEventListener('hashchange', () => info && navigate());
 	await begin();
 }
