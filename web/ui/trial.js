@@ -48,7 +48,7 @@ export function tester(page) {
 	const told = el(
 		'p',
 		{ class: 'muted', role: 'status' },
-		'A trial takes from a key of its own, which is forgotten afterwards.',
+		'A trial uses a separate key, which is deleted afterwards.',
 	);
 	const input = (name) => form.elements[name];
 	input('policy').onchange = () => {
