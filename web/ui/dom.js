@@ -181,9 +181,9 @@ function link() {
 	};
 }
 
-/** Words, and the request that makes them untrue. */
+/** Words, which may have nodes among them, and the request that makes them untrue. */
 export function nothing(words, sample) {
-	return el('div', { class: 'card nothing' }, el('p', {}, words), ...(sample ? [sample] : []));
+	return el('div', { class: 'card nothing' }, el('p', {}, ...[words].flat()), ...(sample ? [sample] : []));
 }
 
 /** The way back from one thing to the list of its kind. */

@@ -1,6 +1,6 @@
 // Push: the targets of this daemon, why one calls nothing, and how its requests ended.
 import { ask, list, path, Problem } from './api.js';
-import { back, buttons, el, facts, moment, nothing, route, setText } from './dom.js';
+import { back, buttons, el, facts, moment, nothing, route, setText, withCode } from './dom.js';
 import { exactDuration, expiry, number } from './format.js';
 import { searchForm } from './listing.js';
 import { actions, asListed } from './queue_actions.js';
@@ -9,7 +9,7 @@ import { table } from './table.js';
 const MOST = 1000; // targets that are read
 const WHY = { not_ready: 'not ready', not_reached: 'not reached', busy: 'busy', not_received: 'no Redis' };
 const BADGES = { on: 'up', backing_off: 'down', checking: 'paused', stopping: 'paused' };
-const NONE = 'This daemon pushes to no program. Its operator names the targets in the file of --push.';
+const NONE = 'This daemon pushes to no program. Its operator names the targets in the file of `--push`.';
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
@@ -26,7 +26,7 @@ const undone = ({ counts: { failed, dead, unreached, lost } }) => failed + dead 
 
 function openAll(page) {
 	let text = '';
-	const none = nothing(NONE);
+	const none = nothing(withCode(NONE));
 	const all = table({
 		label: 'Targets',
 		key: (one) => one.key,
