@@ -198,7 +198,7 @@ def check_itself(document):
         "a removed code of a problem": lambda c: acquire(c)["x-problems"].pop(),
     }
     for what, change in passes.items():
-        assert not changed(document, change), f"{what} is no fault"
+        assert not changed(document, change), f"{what} is not a fault"
     for what, change in fails.items():
         assert changed(document, change), f"{what} is a fault"
 

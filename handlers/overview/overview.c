@@ -56,11 +56,16 @@ static double shared_up; /* redis_up when the answer was made */
 
 /* ---- The answer ---- */
 
+static bool has_sums(const struct overview_source *s)
+{
+	return s->state != OVERVIEW_UNKNOWN && s->state != OVERVIEW_ABSENT;
+}
+
 static void out_sums(struct json_out *o, const struct round *r)
 {
 	const struct overview_sums *s = &r->sums;
 
-	if (r->sources[QUEUES].state == OVERVIEW_UNKNOWN) {
+	if (!has_sums(&r->sources[QUEUES])) {
 		out_null(o, "queues");
 	} else {
 		out_object(o, "queues");
@@ -73,7 +78,7 @@ static void out_sums(struct json_out *o, const struct round *r)
 		out_int(o, "paused", s->paused);
 		out_close(o);
 	}
-	if (r->sources[LOCKS].state == OVERVIEW_UNKNOWN || r->sources[LOCKS].state == OVERVIEW_ABSENT) {
+	if (!has_sums(&r->sources[LOCKS])) {
 		out_null(o, "locks");
 	} else {
 		out_object(o, "locks");
@@ -81,7 +86,7 @@ static void out_sums(struct json_out *o, const struct round *r)
 		out_int(o, "waiters", s->waiters);
 		out_close(o);
 	}
-	if (r->sources[PUSH].state == OVERVIEW_UNKNOWN) {
+	if (!has_sums(&r->sources[PUSH])) {
 		out_null(o, "push");
 	} else {
 		out_object(o, "push");
@@ -175,12 +180,13 @@ static void finish(struct round *r)
 {
 	/* If Redis answered nothing, it spent no time, and may be back soon. */
 	bool has_answers = r->sources[LOCKS].has_answer || r->sources[QUEUES].has_answer;
-	int64_t now_us = loop_now_us(), took_us = has_answers ? now_us - r->began_us : 0;
+	int64_t from_us = has_answers ? r->began_us : loop_now_us();
+	int64_t shared_us = (loop_now_us() - from_us) * SHARED_TIMES;
 
 	arena_free(&shared_arena);
 	shared_arena = (struct arena){ 0 };
 	shared = answer_of(r, &shared_arena);
-	shared_until_us = now_us - took_us + (took_us * SHARED_TIMES > SHARED_US ? took_us * SHARED_TIMES : SHARED_US);
+	shared_until_us = from_us + (shared_us > SHARED_US ? shared_us : SHARED_US);
 	shared_up = metrics_gauge_now("redis_up");
 	end_round();
 	send_all();

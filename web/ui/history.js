@@ -11,7 +11,7 @@ const SLACK_MS = 6000; // more than an interval of the samples
 const GAPS = 2.5; // intervals without a sample make a gap
 
 /**
- * The samples of one daemon: answers a function that asks for those that are new, and returns
+ * Returns a function that asks for the new samples of one daemon, and returns all that it has:
  * {samples, interval_ms}, the earliest first. Samples that another daemon took, or this one before
  * it restarted, are forgotten: a total that begins again would look like a fall.
  */

@@ -105,19 +105,28 @@ async function purge(page, queue) {
 		...states.map((state) => ({ value: state, text: `${words(state)} (${number(queue[state])})` })),
 		{ value: ANY, text: `in any state (${number(all)})` },
 	];
-	const said = await askUser({
+	await askPurge(page, path('queues', queue.name), {
 		title: `Purge '${queue.name}'?`,
+		text: `It holds ${plural(all, 'message')}. Removed messages cannot be restored.`,
+		choices,
+	});
+}
+
+/** Asks which messages of the queue at `at` are purged; `part` narrows the request. */
+export async function askPurge(page, at, { title, text, choices, part = {} }) {
+	const said = await askUser({
+		title,
 		danger: true,
 		go: 'Purge messages',
 		keep: 'Keep',
-		text: `It holds ${plural(all, 'message')}. Removed messages cannot be restored.`,
+		text,
 		fields: [{ name: 'state', label: 'Messages that are', options: choices, required: true }],
 	});
 	if (said)
 		await page.act(
 			'POST',
-			path('queues', queue.name, 'purge'),
-			said.state === ANY ? {} : { state: said.state },
+			`${at}/purge`,
+			{ ...part, ...(said.state !== ANY && { state: said.state }) },
 			({ purged }) => `Removed: ${number(purged)}.`,
 		);
 }

@@ -4,7 +4,7 @@ import { askUser, durationField } from './dialog.js';
 import { buttons, el, moment, setText } from './dom.js';
 import { duration, expiry, number, parseDuration } from './format.js';
 import { now } from './now.js';
-import { ANY, redriven, STATES, total, words } from './queue_actions.js';
+import { ANY, askPurge, redriven, STATES, total, words } from './queue_actions.js';
 import { cursorTable, ROWS } from './table.js';
 
 const COUNTED = 500; // messages that are read, at most, to count the messages of a group
@@ -167,19 +167,10 @@ async function purge(page, at, one) {
 		...STATES.map((state) => choice(state, words(state), counts[state])),
 		choice(ANY, 'in any state', all),
 	];
-	const said = await askUser({
+	await askPurge(page, at, {
 		title: `Purge the group '${group}'?`,
-		danger: true,
-		go: 'Purge messages',
-		keep: 'Keep',
 		text: 'Only messages of this group are removed. They cannot be restored.',
-		fields: [{ name: 'state', label: 'Messages that are', options: choices, required: true }],
+		choices,
+		part: { group },
 	});
-	if (said)
-		await page.act(
-			'POST',
-			`${at}/purge`,
-			{ group, ...(said.state !== ANY && { state: said.state }) },
-			({ purged }) => `Removed: ${number(purged)}.`,
-		);
 }
