@@ -36,6 +36,7 @@ export class Work {
   #settler = null;
   #isSettling = false;
   #isSignalled = false;
+  #isHurried = false; // what runs goes back, too
   #turnBegan = -Infinity;
   #stopped = new AbortController();
   #closed = new AbortController();
@@ -80,7 +81,8 @@ export class Work {
 
   #signalled() {
     if (this.#isSignalled) {
-      this.#giveUp();
+      this.#isHurried = true;
+      this.#closed.abort();
     }
     this.#isSignalled = true;
     this.#stop();
@@ -362,8 +364,15 @@ export class Work {
   // The end
 
   async #drain(drainMs) {
-    const limit = setTimeout(() => this.#giveUp(), drainMs);
-    while (this.#running.size || this.#waiting.length || this.#isSettling) {
+    const limit = setTimeout(() => {
+      this.#isHurried = true;
+      this.#wake();
+    }, drainMs);
+    while (!this.#isHurried && (this.#running.size || this.#isSettling)) {
+      await this.#changed();
+    }
+    this.#giveUp();
+    while (this.#isSettling) {
       await this.#changed();
     }
     clearTimeout(limit);
@@ -379,16 +388,14 @@ export class Work {
     }
   }
 
-  /** The limit of a stop: what still runs goes back, and is lost for its handler. */
+  /** What still runs goes back, and is lost for its handler. */
   #giveUp() {
-    this.#returnWaiting();
     for (const message of this.#running) {
       if (this.#return(message)) {
         message._lose(message._problem('the worker stopped'));
       }
     }
     this.#running.clear();
-    this.#wake();
   }
 
   #returnWaiting() {
