@@ -60,8 +60,8 @@ of_arch = $(1)
 endif
 # Tests mostly wait, with a sanitizer less than without.
 TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
-# What fails beside the others is tried once more, one after the other, and then shows its output.
-run_tests = ctest --preset $(1) || \
+# What fails beside the others is tried once more, one after the other.
+run_tests = ctest --preset $(1) --output-on-failure || \
 	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any exchanges --output-on-failure
 PREFIX := /usr/local
 # ON: `make test` tries the program as `make build` links it, with link-time optimisation.

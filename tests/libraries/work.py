@@ -113,7 +113,7 @@ def test_a_turn_is_one_request(is_aio, name):
         return requests("queue_message_receive"), requests("queue_delivery_settle")
 
     queue, seen, before = filled(name, 8), [], counts()
-    loop = Loop(name, sleeping(is_aio, seen, 0.06), is_aio, concurrency=1, visibility_ms=300)  # nothing ahead
+    loop = Loop(name, sleeping(is_aio, seen, 0.06), is_aio, concurrency=1, visibility_ms=500)  # nothing ahead
     until(lambda: is_empty(queue), "all are done")
     loop.end()
     receives, settles = (now - then for now, then in zip(counts(), before))
@@ -139,7 +139,8 @@ def test_what_is_slow_is_left_for_other_workers(is_aio, name):
     queue, seen = filled(name, 20), []
     loop = Loop(name, sleeping(is_aio, seen, 0.7), is_aio, concurrency=2)
     until(lambda: len(seen) >= 4, "a second round")
-    assert queue.get()["in_flight"] <= 3, "more are held than are worked on"
+    # 2 that run, what 2 do in 500 ms, and 2 whose acknowledgement is under way.
+    assert queue.get()["in_flight"] <= 2 + 1 + 2, "more are held than are worked on"
     loop.end()
     assert queue.get()["in_flight"] == 0
 
@@ -340,7 +341,7 @@ def test_a_handler_is_told_in_time_that_its_message_is_lost(is_aio, name):
 @for_both
 def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
     queue, seen = filled(name, 6), []
-    loop = Loop(name, sleeping(is_aio, seen, 0.9), is_aio, concurrency=3, visibility_ms=500)
+    loop = Loop(name, sleeping(is_aio, seen, 2.4), is_aio, concurrency=3, visibility_ms=1500)
     until(lambda: is_empty(queue), "all are done", 30)
     loop.end()
     assert sorted(seen) == list(range(6)), "worked on twice"
