@@ -70,7 +70,7 @@ from page_sections import (  # noqa: E402
 )
 
 PAGES = ["*.md", "docs/**/*.md"]
-BACKGROUND_SECONDS = 5
+BACKGROUND_SECONDS = 20
 SLACK_MS = 2000
 NOBODYS = "00000000"
 NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file|saved): [^\n]+) -->\n\s*)?"

@@ -16,7 +16,7 @@
 #include "../support/waiter.h"
 #include "through_proxy.h"
 
-enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 50, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
+enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 60, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
 
 /*
  * Every command with a record of an Idempotency-Key contains these bytes. Nothing else that the

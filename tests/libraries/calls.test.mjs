@@ -270,8 +270,8 @@ describe('calls', { concurrency: 20 }, () => {
     const { ready, dead } = await queue.get();
     assert.deepEqual([ready, dead], [1, 1]);
     assert.deepEqual(await queue.purge({ state: 'ready', group: 'group-b' }), { name: 'purged', purged: 1 });
-    for (const call of [queue.purge({ stat: 'delayed' }), queue.redrive({ id: 'c' })]) {
-      assert.equal((await thrown(call)).error.code, 'unknown_field');
+    for (const call of [() => queue.purge({ stat: 'delayed' }), () => queue.redrive({ id: 'c' })]) {
+      assert.equal((await thrown(call())).error.code, 'unknown_field');
     }
     const { signal } = new AbortController();
     assert.equal((await queue.purge({ signal, timeoutMs: 10000 })).purged, 1);
