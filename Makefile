@@ -60,9 +60,13 @@ of_arch = $(1)
 endif
 # Tests mostly wait, with a sanitizer less than without.
 TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
-# What fails beside the others is tried once more, one after the other.
-run_tests = ctest --preset $(1) --output-on-failure || \
-	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any exchanges --output-on-failure
+# What fails beside the others is tried once more, one after the other. CTest's log then has both
+# runs, because RELIABILITY.md counts both.
+run_tests = ctest --preset $(1) --output-on-failure || { \
+	log=$(patsubst build-release,build,build-$(firstword $(1)))/Testing/Temporary/LastTest.log; \
+	cp $$log $$log.first; \
+	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any . --output-on-failure; status=$$?; \
+	cat $$log >>$$log.first; mv $$log.first $$log; exit $$status; }
 PREFIX := /usr/local
 # ON: `make test` tries the program as `make build` links it, with link-time optimisation.
 LTO := OFF
