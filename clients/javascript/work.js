@@ -80,10 +80,7 @@ export class Work {
   }
 
   #signalled() {
-    if (this.#isSignalled) {
-      this.#isHurried = true;
-      this.#closed.abort();
-    }
+    this.#isHurried ||= this.#isSignalled;
     this.#isSignalled = true;
     this.#stop();
   }
@@ -91,7 +88,8 @@ export class Work {
   /** Takes no more. */
   #stop() {
     this.#stopped.abort();
-    setTimeout(() => this.#closed.abort(), Math.max(this.#turnBegan + GRACE_MS - now(), 0));
+    const graceMs = this.#isHurried ? 0 : Math.max(this.#turnBegan + GRACE_MS - now(), 0);
+    setTimeout(() => this.#closed.abort(), graceMs);
     this.#wake();
   }
 

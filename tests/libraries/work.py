@@ -139,8 +139,8 @@ def test_what_is_slow_is_left_for_other_workers(is_aio, name):
     queue, seen = filled(name, 20), []
     loop = Loop(name, sleeping(is_aio, seen, 0.7), is_aio, concurrency=2)
     until(lambda: len(seen) >= 4, "a second round")
-    # 2 that run, what 2 do in 500 ms, and 2 whose acknowledgement is under way.
-    assert queue.get()["in_flight"] <= 2 + 1 + 2, "more are held than are worked on"
+    # Two acknowledgements may be under way. The next round begins after 0.7 s.
+    until(lambda: queue.get()["in_flight"] <= 3, "no more are held than are worked on", 0.6)
     loop.end()
     assert queue.get()["in_flight"] == 0
 

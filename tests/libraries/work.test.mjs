@@ -119,7 +119,7 @@ test('a signal of the system stops it; a second one returns what runs, once', as
   }, 'one runs');
   const before = await requests('queue_delivery_settle');
   process.kill(process.pid, 'SIGTERM');
-  await sleep(50); // the last turn still waits; it must not receive what is returned
+  await sleep(300); // the last turn still waits; it must not receive what is returned
   assert.equal(isLost, false);
   process.kill(process.pid, 'SIGTERM');
   await loop.done;
