@@ -5,18 +5,10 @@
 #ifndef QUEUE_STAGE_H
 #define QUEUE_STAGE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon.h"
 #include "http.h"
 #include "redis_server.h"
+#include "test.h"
 
 enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: a queue's default */
 
@@ -32,7 +24,6 @@ static struct client *client;
 
 static inline int start(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
@@ -41,7 +32,6 @@ static inline int start(void **state)
 
 static inline int stop(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
@@ -50,7 +40,6 @@ static inline int stop(void **state)
 
 static inline int forget_all(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	client_forget(client);
 	return 0;

@@ -2,20 +2,13 @@
  * Which requests each mode of --access-log logs. The default mode, "notable", logs failed (5xx) and
  * slow requests, and refused tokens. (The content of a line: test_daemon.c, test_log_names.c.)
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 
@@ -64,11 +57,10 @@ static void stop(void)
 	daemon_stop(&patternd);
 }
 
-static void notable_requests_are_logged(void **state)
+TEST(notable_requests_are_logged)
 {
 	struct redis_server away = { 0 };
 
-	(void)state;
 	start("notable", "1000");
 	assert_status(ask("GET", "/healthz", NULL, "probe"), 200);
 	assert_status(ask("GET", "/locks/a", NULL, "fine"), 200);
@@ -99,9 +91,8 @@ static void notable_requests_are_logged(void **state)
 	stop();
 }
 
-static void slow_requests_are_logged(void **state)
+TEST(slow_requests_are_logged)
 {
-	(void)state;
 	start("notable", "150");
 	assert_status(ask("POST", "/queues/q/receive", "{\"wait_ms\":400}", "waited"), 200);
 	server_command(&redis, "CLIENT PAUSE 400 ALL");
@@ -112,9 +103,8 @@ static void slow_requests_are_logged(void **state)
 }
 
 /* SIGUSR1 switches to all requests, and back. Each time an event names the new mode. */
-static void test_switch(void **state)
+TEST(test_switch)
 {
-	(void)state;
 	start("off", "1000");
 	assert_status(ask("GET", "/locks/a", NULL, "before"), 200);
 	proc_signal(&patternd.proc, SIGUSR1);
@@ -132,9 +122,8 @@ static void test_switch(void **state)
 	stop();
 }
 
-static void all_requests_are_logged(void **state)
+TEST(all_requests_are_logged)
 {
-	(void)state;
 	start("all", "1000");
 	assert_status(ask("GET", "/healthz", NULL, "probe"), 200);
 	wait_until(has_line("probe"), SOON_MS);
@@ -145,25 +134,14 @@ static void all_requests_are_logged(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(notable_requests_are_logged),
-		cmocka_unit_test(slow_requests_are_logged),
-		cmocka_unit_test(test_switch),
-		cmocka_unit_test(all_requests_are_logged),
-	};
-	return cmocka_run_group_tests_name("access log", tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

@@ -4,21 +4,14 @@
  */
 #include <ctype.h>
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/contract.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 5000, LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
 
@@ -49,7 +42,6 @@ static int open_all(void **state)
 {
 	char path[512], url[128];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/docs/access.md", source_folder());
 	page = file_text(path);
 	assert_non_null(page);
@@ -69,7 +61,6 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
@@ -112,13 +103,14 @@ static void nothing_was_denied(void)
 	assert_false(proc_wrote(&patternd.proc, "NOPERM"));
 }
 
+SUITE(.open = open_all, .close = close_all);
+
 /*
  * Every operation runs twice, so that its resources exist, and once after Redis has lost the
  * scripts.
  */
-static void every_operation_is_allowed(void **state)
+TEST(every_operation_is_allowed)
 {
-	(void)state;
 	ask_all(true);
 	ask_all(true);
 	server_command(&redis, "SCRIPT FLUSH");
@@ -175,11 +167,10 @@ static void add_sources(const char *folder, const char *ending, char *all)
 /*
  * The examples do not run every command: each word of a script that is a Redis command is allowed.
  */
-static void every_command_of_the_scripts_is_allowed(void **state)
+TEST(every_command_of_the_scripts_is_allowed)
 {
 	char *all = calloc(1, SOURCES_BYTES), word[32];
 
-	(void)state;
 	add_sources("lua", ".lua", all);
 	unsigned commands = 0;
 	for (const char *at = all; (at = strchr(at, '\'')); at++) {
@@ -223,12 +214,11 @@ static bool has_word(const char *text, const char *word)
 }
 
 /* The ACL line of docs/access.md allows exactly the commands that the daemon calls. */
-static void the_line_is_what_is_called(void **state)
+TEST(the_line_is_what_is_called)
 {
 	char *rules = collected(), *words = strdup(line);
 	unsigned count = 0;
 
-	(void)state;
 	for (char *rule = strtok(rules, "\n"); rule; rule = strtok(NULL, "\n"), count++)
 		if (!has_word(line, rule))
 			fail_msg("add %s to the ACL line of docs/access.md", rule);
@@ -274,7 +264,7 @@ static void must_be_missed(const char *take, const char *rule)
 	acl(rule);
 }
 
-static void each_permission_is_missed(void **state)
+TEST(each_permission_is_missed)
 {
 	static const char *const optional[] = { "+client|setname",
 						"+info",
@@ -287,7 +277,6 @@ static void each_permission_is_missed(void **state)
 						"+pubsub|shardnumsub" };
 	char *rules = collected(), take[64];
 
-	(void)state;
 	assert_status(ready(), 200);
 	for (char *rule = strtok(rules, "\n"); rule; rule = strtok(NULL, "\n")) {
 		bool is_optional = false;
@@ -311,13 +300,12 @@ static void each_permission_is_missed(void **state)
  * The daemon reports all missing permissions in one line, logs it once, and counts them in a
  * metric. With --strict it uses no connection.
  */
-static void all_that_is_missing_is_reported_once(void **state)
+TEST(all_that_is_missing_is_reported_once)
 {
 	static const char missing[] = "ACL SETUSER team +pexpireat +hset\"";
 	struct daemon other = { 0 };
 	char url[128];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
 	acl("-pexpireat -hset");
 	daemon_launch(&other, "--redis", url, "--prefix", "team:");
@@ -377,12 +365,11 @@ static int times_logged(const struct daemon *d, const char *event)
  * If a running daemon loses a permission, it has a finding once a command was denied. When the
  * permission is granted again, the daemon logs it once for all connections, and the finding goes.
  */
-static void a_permission_that_is_taken_is_found(void **state)
+TEST(a_permission_that_is_taken_is_found)
 {
 	struct daemon other = { 0 };
 	char url[128];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
 	daemon_start(&other, "--redis", url, "--prefix", "team:", "--pool-size", "3");
 	struct client *c = client_open(other.port);
@@ -412,13 +399,12 @@ static void a_permission_that_is_taken_is_found(void **state)
 }
 
 /* The daemon serves a user that may not query its permissions, and logs that. */
-static void a_failed_query_is_logged(void **state)
+TEST(a_failed_query_is_logged)
 {
 	static const char *const denied[] = { "-acl|whoami", "-acl|dryrun" };
 	struct daemon other = { 0 };
 	char url[128];
 
-	(void)state;
 	assert_false(proc_wrote(&patternd.proc, "redis_permissions_unknown"));
 	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
 	for (size_t i = 0; i < 2; i++) {
@@ -432,7 +418,7 @@ static void a_failed_query_is_logged(void **state)
 	server_command(&redis, "ACL LOG RESET");
 }
 
-static void the_user_reaches_nothing_else(void **state)
+TEST(the_user_reaches_nothing_else)
 {
 	static const char *const denied[] = {
 		"GET p:x",        "SET other 1",      "DEL teams",       "KEYS *",           "FLUSHALL",
@@ -440,7 +426,6 @@ static void the_user_reaches_nothing_else(void **state)
 		"CLIENT LIST",    "DEBUG SLEEP 0",    "SUBSCRIBE other", "PSUBSCRIBE team:*"
 	};
 
-	(void)state;
 	redisContext *c = redisConnect("127.0.0.1", redis.port);
 	freeReplyObject(redisCommand(c, "AUTH team secret"));
 	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
@@ -452,19 +437,4 @@ static void the_user_reaches_nothing_else(void **state)
 	}
 	redisFree(c);
 	server_command(&redis, "ACL LOG RESET");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_operation_is_allowed),
-		cmocka_unit_test(every_command_of_the_scripts_is_allowed),
-		cmocka_unit_test(the_line_is_what_is_called),
-		cmocka_unit_test(each_permission_is_missed),
-		cmocka_unit_test(all_that_is_missing_is_reported_once),
-		cmocka_unit_test(a_permission_that_is_taken_is_found),
-		cmocka_unit_test(a_failed_query_is_logged),
-		cmocka_unit_test(the_user_reaches_nothing_else),
-	};
-	return cmocka_run_group_tests_name("access in docs/access.md", tests, open_all, close_all);
 }

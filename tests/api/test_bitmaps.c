@@ -2,16 +2,8 @@
  * Bitmaps over HTTP: bits, bytes as base64, counts, positions, and integer fields that are exact to
  * the last digit.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 #define MIB (1024 * 1024)
 
@@ -39,9 +31,10 @@ static void assert_refused(struct answer a, const char *code, const char *pointe
 
 /* ---- Bits ---- */
 
-static void bits_are_written_and_read(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(bits_are_written_and_read)
 {
-	(void)state;
 	struct answer a = put("/bitmaps/b/bits/9", "{\"value\":1}");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "b");
@@ -59,7 +52,7 @@ static void bits_are_written_and_read(void **state)
 	assert_int_equal(int_at(get("/bitmaps/b/count"), "/count"), 0);
 }
 
-static void offsets_end_where_redis_ends(void **state)
+TEST(offsets_end_where_redis_ends)
 {
 	static const struct {
 		const char *offset, *code;
@@ -70,7 +63,6 @@ static void offsets_end_where_redis_ends(void **state)
 	};
 	char target[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/b/bits/%s", rows[i].offset);
 		assert_problem(get(target), 400, rows[i].code, "none");
@@ -84,9 +76,8 @@ static void offsets_end_where_redis_ends(void **state)
 
 /* ---- Whole bitmaps ---- */
 
-static void a_bitmap_goes_in_and_comes_out(void **state)
+TEST(a_bitmap_goes_in_and_comes_out)
 {
-	(void)state;
 	struct answer a = put("/bitmaps/b", "{\"base64\":\"AP+A\"}");
 	assert_status(a, 201);
 	assert_int_equal(int_at(a, "/bytes"), 3);
@@ -111,9 +102,8 @@ static void a_bitmap_goes_in_and_comes_out(void **state)
  * The list has an empty bitmap. It has no resources of other kinds, and no key of another type
  * under a bitmap's name.
  */
-static void the_list_has_bitmaps_only(void **state)
+TEST(the_list_has_bitmaps_only)
 {
-	(void)state;
 	put("/bitmaps/b", "{\"base64\":\"AP+A\"}");
 	put("/bitmaps/empty", "{\"base64\":\"\"}");
 	put("/sets/b/members/x", NULL);
@@ -128,11 +118,10 @@ static void the_list_has_bitmaps_only(void **state)
 	assert_int_equal(json_array_size(json_at(get("/bitmaps?match=x*"), "/items")), 0);
 }
 
-static void bitmaps_expire_when_asked(void **state)
+TEST(bitmaps_expire_when_asked)
 {
 	static const char increment[] = "{\"op\":\"incrby\",\"type\":\"u8\",\"offset\":8,\"value\":1}";
 
-	(void)state;
 	assert_problem(http(client, "PATCH", "/bitmaps/f", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
 	assert_status(put("/bitmaps/f", "{\"base64\":\"AP+A\"}"), 201);
 	assert_true(json_is_null(json_at(get("/bitmaps/f"), "/expires_at_ms")));
@@ -164,7 +153,7 @@ static void bitmaps_expire_when_asked(void **state)
 	assert_true(json_is_null(json_at(get("/bitmaps/f"), "/expires_at_ms")));
 }
 
-static void base64_is_taken_strictly(void **state)
+TEST(base64_is_taken_strictly)
 {
 	static const char *const rows[][2] = {
 		{ "AAA*", "'*' as character 4" },   { "AAA", "3 characters" },  { "AB==", "character 2" },
@@ -173,7 +162,6 @@ static void base64_is_taken_strictly(void **state)
 	};
 	char body[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(body, sizeof(body), "{\"base64\":\"%s\"}", rows[i][0]);
 		assert_refused(put("/bitmaps/b", body), "invalid_value", "/base64", rows[i][1]);
@@ -181,7 +169,7 @@ static void base64_is_taken_strictly(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void parts_of_a_bitmap(void **state)
+TEST(parts_of_a_bitmap)
 {
 	static const struct {
 		const char *range, *base64;
@@ -192,7 +180,6 @@ static void parts_of_a_bitmap(void **state)
 	};
 	char target[64];
 
-	(void)state;
 	put("/bitmaps/b", "{\"base64\":\"YWJjZGU=\"}"); /* abcde */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/b%s", rows[i].range);
@@ -207,12 +194,11 @@ static void parts_of_a_bitmap(void **state)
  * An answer has at most one mebibyte. A read of more is refused, so a client reads a larger bitmap
  * in parts.
  */
-static void a_large_bitmap_is_read_in_parts(void **state)
+TEST(a_large_bitmap_is_read_in_parts)
 {
 	size_t bytes = 0;
 	char target[64];
 
-	(void)state;
 	server_command(&redis, "SETRANGE p:bitmap:{b} %d x", 5 * MIB / 2 - 1);
 	assert_refused(get("/bitmaps/b"), "out_of_range", "?end", "1048576");
 	assert_refused(get("/bitmaps/b?start=1&end=1048577"), "out_of_range", "?end", "?start");
@@ -231,12 +217,11 @@ static void a_large_bitmap_is_read_in_parts(void **state)
 }
 
 /* All bytes of a body of the largest size arrive. A larger body is refused before anything else. */
-static void a_body_bounds_what_is_written(void **state)
+TEST(a_body_bounds_what_is_written)
 {
 	enum { MOST_BODY = MIB + 64 * 1024, BYTES = MOST_BODY / 4 * 3 - 48 };
 	char *body = malloc(2 * MIB);
 
-	(void)state;
 	int n = snprintf(body, 2 * MIB, "{\"base64\":\"");
 	memset(body + n, '/', BYTES / 3 * 4); /* all ones */
 	strcpy(body + n + BYTES / 3 * 4, "\"}");
@@ -255,7 +240,7 @@ static void a_body_bounds_what_is_written(void **state)
 
 /* ---- Counts and positions ---- */
 
-static void ranges_count_as_in_redis(void **state)
+TEST(ranges_count_as_in_redis)
 {
 	static const struct {
 		const char *range;
@@ -279,7 +264,6 @@ static void ranges_count_as_in_redis(void **state)
 	};
 	char target[64];
 
-	(void)state;
 	put("/bitmaps/b", "{\"base64\":\"Gf0B\"}"); /* 00011001 11111101 00000001 */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/b/count%s", rows[i].range);
@@ -290,7 +274,7 @@ static void ranges_count_as_in_redis(void **state)
 	assert_problem(get("/bitmaps/b/count?start=4294967296"), 400, "out_of_range", "none");
 }
 
-static void positions_equal_redis_own(void **state)
+TEST(positions_equal_redis_own)
 {
 	static const struct {
 		const char *name, *range;
@@ -314,7 +298,6 @@ static void positions_equal_redis_own(void **state)
 	};
 	char target[96];
 
-	(void)state;
 	put("/bitmaps/b", "{\"base64\":\"Gf0B\"}");
 	put("/bitmaps/ones", "{\"base64\":\"//8=\"}");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -331,9 +314,8 @@ static void positions_equal_redis_own(void **state)
 }
 
 /* The daemon needs several Redis calls for one answer. */
-static void a_large_bitmap_is_searched_whole(void **state)
+TEST(a_large_bitmap_is_searched_whole)
 {
-	(void)state;
 	put("/bitmaps/b/bits/0", "{\"value\":1}");
 	put("/bitmaps/b/bits/50000000", "{\"value\":1}");
 	put("/bitmaps/b/bits/99999999", "{\"value\":1}");
@@ -347,9 +329,8 @@ static void a_large_bitmap_is_searched_whole(void **state)
 
 /* ---- Fields ---- */
 
-static void fields_keep_every_digit(void **state)
+TEST(fields_keep_every_digit)
 {
-	(void)state;
 	struct answer a = fields("{\"op\":\"set\",\"type\":\"i64\",\"offset\":0,\"value\":\"-9223372036854775808\"},"
 				 "{\"op\":\"get\",\"type\":\"i64\",\"offset\":0},"
 				 "{\"op\":\"incrby\",\"type\":\"i64\",\"offset\":0,\"value\":9007199254740993},"
@@ -376,7 +357,7 @@ static void fields_keep_every_digit(void **state)
 	assert_true(plain->element[1]->integer == -9214364837600034815);
 }
 
-static void what_does_not_fit_overflows_as_asked(void **state)
+TEST(what_does_not_fit_overflows_as_asked)
 {
 	static const struct {
 		const char *operation, *values;
@@ -397,7 +378,6 @@ static void what_does_not_fit_overflows_as_asked(void **state)
 		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}", "[\"255\"]" }, /* Redis sets all bits */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct answer a = fields(rows[i].operation);
 		assert_status(a, 200);
@@ -408,7 +388,7 @@ static void what_does_not_fit_overflows_as_asked(void **state)
 	}
 }
 
-static void operations_are_checked(void **state)
+TEST(operations_are_checked)
 {
 	static const struct {
 		const char *operation, *code, *pointer;
@@ -438,7 +418,6 @@ static void operations_are_checked(void **state)
 	};
 	char operations[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		/* The first operation is valid: it must not be carried out either. */
 		snprintf(operations, sizeof(operations), "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":1},%s",
@@ -455,13 +434,12 @@ static void operations_are_checked(void **state)
 	assert_string_equal(text_at(a, "/values/2"), "0");
 }
 
-static void a_retry_adds_once(void **state)
+TEST(a_retry_adds_once)
 {
 	static const char body[] = "{\"operations\":[{\"op\":\"incrby\",\"type\":\"i64\",\"offset\":0,\"value\":"
 				   "\"9007199254740993\"},{\"op\":\"set\",\"type\":\"u1\",\"offset\":70,\"value\":2,"
 				   "\"overflow\":\"fail\"}]}";
 
-	(void)state;
 	struct answer first = http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: one");
 	assert_string_equal(text_at(first, "/values/0"), "9007199254740993");
 	struct answer again = http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: one");
@@ -474,11 +452,10 @@ static void a_retry_adds_once(void **state)
 }
 
 /* Operations that only read are not recorded: the same key returns the present value. */
-static void a_look_is_not_kept(void **state)
+TEST(a_look_is_not_kept)
 {
 	static const char body[] = "{\"operations\":[{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}]}";
 
-	(void)state;
 	assert_string_equal(text_at(http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: two"),
 				    "/values/0"),
 			    "0");
@@ -490,12 +467,11 @@ static void a_look_is_not_kept(void **state)
 
 /* ---- The limit ---- */
 
-static void a_far_bit_is_refused_by_name(void **state)
+TEST(a_far_bit_is_refused_by_name)
 {
 	static const char option[] = "--max-bitmap-bytes";
 	struct daemon small = { 0 }, large = { 0 };
 
-	(void)state;
 	/* By default 16 MiB. */
 	assert_refused(put("/bitmaps/b/bits/134217728", "{\"value\":1}"), "out_of_range", "{offset}", option);
 	assert_status(get("/bitmaps/b/bits/134217728"), 200);
@@ -530,9 +506,8 @@ static void a_far_bit_is_refused_by_name(void **state)
 
 /* ---- Names, and foreign keys ---- */
 
-static void foreign_keys_are_reported_and_kept(void **state)
+TEST(foreign_keys_are_reported_and_kept)
 {
-	(void)state;
 	server_command(&redis, "RPUSH p:bitmap:{b} x");
 	assert_problem(get("/bitmaps/b"), 500, "foreign_key", "none");
 	assert_non_null(strstr(text_at(get("/bitmaps/b"), "/detail"), "p:bitmap:{b}"));
@@ -542,12 +517,11 @@ static void foreign_keys_are_reported_and_kept(void **state)
 	assert_int_equal(server_command(&redis, "LLEN p:bitmap:{b}")->integer, 1);
 }
 
-static void names_of_all_kinds(void **state)
+TEST(names_of_all_kinds)
 {
 	static const char *const names[] = { "a%2Fb", "caf%C3%A9", "a%20b", "count", "b:%5B*%5D" };
 	char target[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/%s/bits/1", names[i]);
 		assert_status(put(target, "{\"value\":1}"), 200);
@@ -556,32 +530,4 @@ static void names_of_all_kinds(void **state)
 	}
 	assert_int_equal(server_keys(&redis), sizeof(names) / sizeof(names[0]));
 	assert_problem(get("/bitmaps/.."), 400, "reserved_name", "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(bits_are_written_and_read, stage_forget),
-		cmocka_unit_test_teardown(offsets_end_where_redis_ends, stage_forget),
-		cmocka_unit_test_teardown(a_bitmap_goes_in_and_comes_out, stage_forget),
-		cmocka_unit_test_teardown(the_list_has_bitmaps_only, stage_forget),
-		cmocka_unit_test_teardown(bitmaps_expire_when_asked, stage_forget),
-		cmocka_unit_test_teardown(base64_is_taken_strictly, stage_forget),
-		cmocka_unit_test_teardown(parts_of_a_bitmap, stage_forget),
-		cmocka_unit_test_teardown(a_large_bitmap_is_read_in_parts, stage_forget),
-		cmocka_unit_test_teardown(a_body_bounds_what_is_written, stage_forget),
-		cmocka_unit_test_teardown(ranges_count_as_in_redis, stage_forget),
-		cmocka_unit_test_teardown(positions_equal_redis_own, stage_forget),
-		cmocka_unit_test_teardown(a_large_bitmap_is_searched_whole, stage_forget),
-		cmocka_unit_test_teardown(fields_keep_every_digit, stage_forget),
-		cmocka_unit_test_teardown(what_does_not_fit_overflows_as_asked, stage_forget),
-		cmocka_unit_test_teardown(operations_are_checked, stage_forget),
-		cmocka_unit_test_teardown(a_retry_adds_once, stage_forget),
-		cmocka_unit_test_teardown(a_look_is_not_kept, stage_forget),
-		cmocka_unit_test_teardown(a_far_bit_is_refused_by_name, stage_forget),
-		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
-		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("bitmaps", tests, stage_open, stage_close);
 }

@@ -4,17 +4,10 @@
  */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "proxy.h"
 #include "stage.h"
+#include "test.h"
 
 enum { AT_ONCE = 1000 };
 
@@ -91,9 +84,10 @@ static void assert_bits(struct answer a, const char *pointer, const char *wanted
 			fail_msg("%s: item %zu of %s", wanted, i, a.body);
 }
 
-static void a_filter_is_made_looked_at_and_deleted(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_filter_is_made_looked_at_and_deleted)
 {
-	(void)state;
 	struct answer a = put("seen", "{\"capacity\":1000,\"error_rate\":0.01}");
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/name"), "seen");
@@ -116,9 +110,8 @@ static void a_filter_is_made_looked_at_and_deleted(void **state)
 }
 
 /* A first add and PUT {} make the same filter, and a retry gets the first answer. */
-static void the_first_add_makes_a_filter(void **state)
+TEST(the_first_add_makes_a_filter)
 {
-	(void)state;
 	static const char body[] = "{\"items\":[\"a\",\"b\",\"a\"]}";
 
 	for (int i = 0; i < 2; i++) {
@@ -135,9 +128,8 @@ static void the_first_add_makes_a_filter(void **state)
 }
 
 /* The filter has eleven segments, more than the daemon names as keys in its first call. */
-static void a_filter_expires_whole(void **state)
+TEST(a_filter_expires_whole)
 {
-	(void)state;
 	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
 	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
 	struct answer a = http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":60000}");
@@ -154,9 +146,8 @@ static void a_filter_expires_whole(void **state)
 	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
 }
 
-static void items_are_answered_in_their_order(void **state)
+TEST(items_are_answered_in_their_order)
 {
-	(void)state;
 	assert_bits(post("/bloom/seen/lookup", "{\"items\":[\"a\"]}"), "/exists", "f");
 	put("seen", "{\"capacity\":1000,\"error_rate\":0.0001}");
 	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\",\"b\",\"a\",\"c\",\"b\",\"a\"]}"), "/added", "ttftff");
@@ -174,9 +165,8 @@ static void items_are_answered_in_their_order(void **state)
  * same time. The step with the original reaches Redis later, because each step needs several calls
  * here.
  */
-static void a_thousand_items_with_repeats(void **state)
+TEST(a_thousand_items_with_repeats)
 {
-	(void)state;
 	char *body = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&body, &size);
@@ -215,9 +205,8 @@ static void a_thousand_items_with_repeats(void **state)
 
 /* ---- No call blocks Redis for long: Redis's counters after a thousand items ---- */
 
-static void a_thousand_items_are_many_short_calls(void **state)
+TEST(a_thousand_items_are_many_short_calls)
 {
-	(void)state;
 	put("seen", "{\"capacity\":100000,\"error_rate\":0.01}");
 	post("/bloom/seen/add", "{\"items\":[\"first\"]}");
 	server_command(&redis, "CONFIG RESETSTAT");
@@ -252,9 +241,8 @@ static void *add_all(void *arg)
  * Each step is atomic: when several callers add the same items at once, exactly one caller adds
  * each item.
  */
-static void an_item_is_added_by_one_of_many(void **state)
+TEST(an_item_is_added_by_one_of_many)
 {
-	(void)state;
 	enum { ADDERS = 4 };
 	static struct adder adders[ADDERS];
 	char *body = items_of("raced", 0, AT_ONCE);
@@ -280,9 +268,8 @@ static void an_item_is_added_by_one_of_many(void **state)
 
 #define KEY "Idempotency-Key: one"
 
-static void a_retried_add_returns_the_first_answer(void **state)
+TEST(a_retried_add_returns_the_first_answer)
 {
-	(void)state;
 	put("seen", "{\"capacity\":10000,\"error_rate\":0.000001}");
 	assert_int_equal(all_trues("/bloom/seen/add", "/added", "m", 0, 50), 50);
 	struct answer first = send_items(client, "/bloom/seen/add", "m", 0, AT_ONCE, KEY);
@@ -310,9 +297,8 @@ static void a_retried_add_returns_the_first_answer(void **state)
  * The connection to Redis is lost after Redis answered some of the steps. The effect is unknown
  * until the client retries.
  */
-static void a_retry_continues_where_the_first_broke_off(void **state)
+TEST(a_retry_continues_where_the_first_broke_off)
 {
-	(void)state;
 	if (redis.cluster)
 		skip(); /* the nodes of a Cluster announce their own addresses, so the daemon would bypass the proxy */
 	struct proxy *proxy = proxy_open(redis.port);
@@ -341,9 +327,8 @@ static void a_retry_continues_where_the_first_broke_off(void **state)
  * The first step is done when the other steps are refused: the error must not claim that nothing
  * happened.
  */
-static void a_refusal_half_way_has_an_effect(void **state)
+TEST(a_refusal_half_way_has_an_effect)
 {
-	(void)state;
 	struct daemon small = { 0 };
 
 	daemon_start(&small, "--redis", redis.url, "--max-in-flight", "2");
@@ -362,9 +347,8 @@ static void a_refusal_half_way_has_an_effect(void **state)
  * A filter of 3 * 10^9 bits has no room for a second layer. The test forges its size, as adding
  * 10^8 items would take too long.
  */
-static void a_full_filter_reports_it(void **state)
+TEST(a_full_filter_reports_it)
 {
-	(void)state;
 	put("seen", "{\"capacity\":100000000,\"error_rate\":0.000001}");
 	server_command(&redis, "HSET p:bloom:{seen} layer:1 %s", "3019787018 21 100000000 100000000 1509893509");
 	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 409, "filter_full", "none");
@@ -375,33 +359,12 @@ static void a_full_filter_reports_it(void **state)
 }
 
 /* Eleven segments and the hash: the deletion needs more than one step. */
-static void a_large_filter_is_deleted_whole(void **state)
+TEST(a_large_filter_is_deleted_whole)
 {
-	(void)state;
 	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
 	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
 	assert_int_equal(server_keys(&redis), 12);
 	assert_bits(post("/bloom/seen/lookup", "{\"items\":[\"a\",\"b\"]}"), "/exists", "tf");
 	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
 	assert_int_equal(server_keys(&redis), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_filter_is_made_looked_at_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(the_first_add_makes_a_filter, stage_forget),
-		cmocka_unit_test_teardown(a_filter_expires_whole, stage_forget),
-		cmocka_unit_test_teardown(items_are_answered_in_their_order, stage_forget),
-		cmocka_unit_test_teardown(a_thousand_items_with_repeats, stage_forget),
-		cmocka_unit_test_teardown(a_thousand_items_are_many_short_calls, stage_forget),
-		cmocka_unit_test_teardown(an_item_is_added_by_one_of_many, stage_forget),
-		cmocka_unit_test_teardown(a_retried_add_returns_the_first_answer, stage_forget),
-		cmocka_unit_test_teardown(a_retry_continues_where_the_first_broke_off, stage_forget),
-		cmocka_unit_test_teardown(a_refusal_half_way_has_an_effect, stage_forget),
-		cmocka_unit_test_teardown(a_full_filter_reports_it, stage_forget),
-		cmocka_unit_test_teardown(a_large_filter_is_deleted_whole, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("bloom", tests, stage_open, stage_close);
 }

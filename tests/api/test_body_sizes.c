@@ -2,16 +2,8 @@
  * Any JSON value may be as large as --max-body-bytes allows, and its request may have up to 64 KiB
  * more. Each operation that accepts a JSON value is tested at both limits, and one byte beyond.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/stage.h"
+#include "test.h"
 
 enum { MIB = 1048576, AROUND = 65536 };
 
@@ -73,6 +65,8 @@ static void a_value_may_have_all_that_is_allowed(void **state)
 	}
 }
 
+TEST_ROWS(a_value_may_have_all_that_is_allowed, takers, before);
+
 static void a_request_may_have_64_kib_more(void **state)
 {
 	const struct taker *t = *state;
@@ -87,14 +81,15 @@ static void a_request_may_have_64_kib_more(void **state)
 	client_forget(client);
 }
 
+TEST_ROWS(a_request_may_have_64_kib_more, takers, before);
+
 /* A request that waits may have only 64 KiB in all, since its body stays in memory until then. */
-static void a_request_that_waits_may_have_64_kib(void **state)
+TEST(a_request_that_waits_may_have_64_kib)
 {
 	static const struct taker waits = { "POST", "/locks/l", "{\"wait_ms\":1,\"metadata\":", "}", "", 201 };
 	size_t around = strlen(waits.before) + strlen(waits.after) + 2;
 	char *most = value_of(STRING, AROUND - around);
 
-	(void)state;
 	assert_status(give(&waits, most, 0), 201);
 	struct answer a = give(&waits, most, 1);
 	assert_problem(a, 413, "body_too_large", "none");
@@ -103,11 +98,10 @@ static void a_request_that_waits_may_have_64_kib(void **state)
 	free(most);
 }
 
-static void it_comes_back_whole(void **state)
+TEST(it_comes_back_whole)
 {
 	char *most = value_of(STRING, MIB);
 
-	(void)state;
 	char *body = NULL;
 	assert_true(asprintf(&body, "{\"body\":%s}", most) > 0);
 	assert_status(post("/queues/q/messages", body), 201);
@@ -120,13 +114,12 @@ static void it_comes_back_whole(void **state)
 /*
  * The largest size that can be configured: the command is larger than the buffer of a connection.
  */
-static void a_value_may_have_64_mib(void **state)
+TEST(a_value_may_have_64_mib)
 {
 	enum { MOST = 64 * MIB, SOON_MS = 30000 };
 	static struct daemon large;
 	char *most = value_of(STRING, MOST), *body = NULL;
 
-	(void)state;
 	daemon_start(&large, "--redis", redis.url, "--max-body-bytes", "67108864", "--max-request-memory", "1073741824",
 		     "--redis-timeout-ms", "30000");
 	struct client *c = client_open(large.port);
@@ -139,22 +132,4 @@ static void a_value_may_have_64_mib(void **state)
 	free(most);
 }
 
-#define COUNT (sizeof(takers) / sizeof(takers[0]))
-
-int main(void)
-{
-	struct CMUnitTest tests[2 * COUNT + 3];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT; i++) {
-		void *taker = (void *)(uintptr_t)&takers[i];
-		tests[n++] = (struct CMUnitTest){ takers[i].before, a_value_may_have_all_that_is_allowed, NULL,
-						  stage_forget, taker };
-		tests[n++] = (struct CMUnitTest){ takers[i].before, a_request_may_have_64_kib_more, NULL, stage_forget,
-						  taker };
-	}
-	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(a_request_that_waits_may_have_64_kib, stage_forget);
-	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(it_comes_back_whole, stage_forget);
-	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(a_value_may_have_64_mib, stage_forget);
-	return _cmocka_run_group_tests("sizes of bodies", tests, n, stage_open, stage_close);
-}
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);

@@ -2,17 +2,9 @@
  * The cache over HTTP: values and versions, conditions, fences, invalidation. (Fill tickets:
  * test_cache_fill.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "raw.h"
 #include "stage.h"
+#include "test.h"
 
 #define A "/cache/a"
 
@@ -30,9 +22,10 @@ static struct answer delete (void)
 
 /* ---- Values ---- */
 
-static void a_value_is_stored_read_and_deleted(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_value_is_stored_read_and_deleted)
 {
-	(void)state;
 	struct answer first = put("{\"value\":{\"name\":\"Ada\"}}");
 	assert_status(first, 201);
 	assert_string_equal(text_at(first, "/key"), "a");
@@ -60,9 +53,8 @@ static void a_value_is_stored_read_and_deleted(void **state)
 }
 
 /* The list has values only: no name that only has a fence, a ticket or an invalidation. */
-static void values_are_listed(void **state)
+TEST(values_are_listed)
 {
-	(void)state;
 	assert_status(http(client, "PUT", "/cache/b", "{\"value\":2}"), 201);
 	assert_status(http(client, "PUT", "/cache/c", "{\"value\":3}", "Fence: 7"), 201);
 	assert_status(http(client, "DELETE", "/cache/c", NULL), 204);
@@ -76,11 +68,10 @@ static void values_are_listed(void **state)
 	assert_true(json_is_null(json_at(a, "/items/0/expires_at_ms")));
 }
 
-static void jitter_spreads_the_end(void **state)
+TEST(jitter_spreads_the_end)
 {
 	int64_t least = INT64_MAX, most = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		struct answer a = put("{\"value\":1,\"ttl_ms\":60000,\"jitter_ms\":1000000}");
 		int64_t life = int_at(a, "/expires_at_ms") - server_now_ms(&redis);
@@ -93,9 +84,8 @@ static void jitter_spreads_the_end(void **state)
 	assert_int_equal(int_at(get(A), "/expires_at_ms"), server_command(&redis, "PEXPIRETIME p:cache:{a}")->integer);
 }
 
-static void a_value_ends_with_its_time(void **state)
+TEST(a_value_ends_with_its_time)
 {
-	(void)state;
 	assert_status(put("{\"value\":1,\"ttl_ms\":50}"), 201);
 	wait_until(get(A).status == 404, 5000);
 	assert_status(put("{\"value\":1,\"ttl_ms\":3155760000000,\"jitter_ms\":86400000}"), 201);
@@ -181,7 +171,7 @@ static void ask_without_a_value(const struct condition_row *row, const char *ver
 		assert_true(json_is_null(json_at(a, "/version")));
 }
 
-static void conditions_follow_rfc_9110(void **state)
+TEST(conditions_follow_rfc_9110)
 {
 	static const struct condition_row rows[] = {
 		{ NULL, NULL, 200, 200, 204, 404, 201 },
@@ -208,7 +198,6 @@ static void conditions_follow_rfc_9110(void **state)
 		{ "If-None-Match: *, \"@\"", NULL, 400, 400, 400, 400, 400 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		print_message("%s; %s\n", rows[i].first ? rows[i].first : "", rows[i].second ? rows[i].second : "");
 		const char *version = text_at(put("{\"value\":1}"), "/version");
@@ -224,11 +213,10 @@ static void conditions_follow_rfc_9110(void **state)
 /* ---- Fences ---- */
 
 /* The purpose of fences: the first holder of a lock slept until its lock had expired. */
-static void a_writer_that_lost_its_lock_is_refused(void **state)
+TEST(a_writer_that_lost_its_lock_is_refused)
 {
 	char first[HEADER_BYTES], second[HEADER_BYTES];
 
-	(void)state;
 	struct answer lock = post("/locks/l", NULL);
 	snprintf(first, sizeof(first), "Fence: %lld", (long long)int_at(lock, "/fence"));
 	assert_status(http(client, "PUT", A, "{\"value\":1}", first), 201);
@@ -250,9 +238,8 @@ static void a_writer_that_lost_its_lock_is_refused(void **state)
 
 /* ---- Invalidation ---- */
 
-static void an_invalidation_deletes_now_and_caps_what_comes(void **state)
+TEST(an_invalidation_deletes_now_and_caps_what_comes)
 {
-	(void)state;
 	put("{\"value\":\"old\"}");
 	struct answer a = post(A "/invalidate", "{\"again_after_ms\":800}");
 	assert_status(a, 200);
@@ -266,19 +253,4 @@ static void an_invalidation_deletes_now_and_caps_what_comes(void **state)
 	a = post(A "/invalidate", NULL);
 	assert_in_range(int_at(a, "/again_at_ms"), server_now_ms(&redis), server_now_ms(&redis) + 1000);
 	assert_true(json_is_false(json_at(a, "/deleted")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_value_is_stored_read_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(values_are_listed, stage_forget),
-		cmocka_unit_test_teardown(jitter_spreads_the_end, stage_forget),
-		cmocka_unit_test_teardown(a_value_ends_with_its_time, stage_forget),
-		cmocka_unit_test_teardown(conditions_follow_rfc_9110, stage_forget),
-		cmocka_unit_test_teardown(a_writer_that_lost_its_lock_is_refused, stage_forget),
-		cmocka_unit_test_teardown(an_invalidation_deletes_now_and_caps_what_comes, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("cache", tests, stage_open, stage_close);
 }

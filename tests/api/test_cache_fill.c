@@ -3,16 +3,9 @@
  * outdated value.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
+#include "test.h"
 
 #define A "/cache/a"
 #define FILL A "/fill"
@@ -31,9 +24,10 @@ static bool is_there(const char *key)
 	return server_command(&redis, "EXISTS %s", key)->integer == 1;
 }
 
-static void one_makes_it_and_others_wait(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(one_makes_it_and_others_wait)
 {
-	(void)state;
 	struct answer ticket = post(FILL, NULL);
 	assert_status(ticket, 201);
 	assert_string_equal(text_at(ticket, "/key"), "a");
@@ -99,11 +93,10 @@ static int herd(int second_port, int status, int other)
 	return n;
 }
 
-static void of_a_herd_one_gets_the_ticket(void **state)
+TEST(of_a_herd_one_gets_the_ticket)
 {
 	struct daemon second = { 0 };
 
-	(void)state;
 	daemon_start(&second, "--redis", redis.url);
 	for (int i = 0; i < 10; i++) {
 		stage_forget(NULL);
@@ -151,13 +144,12 @@ static void fill_after_it_ran_out(void)
 	fill_ticket(post(FILL, NULL));
 }
 
-static void what_was_overtaken_is_not_stored(void **state)
+TEST(what_was_overtaken_is_not_stored)
 {
 	static void (*const overtake[])(
 		void) = { put_plainly,         delete_what_is_not_there, invalidate,
 			  invalidate_and_fill, let_it_run_out,           fill_after_it_ran_out };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(overtake) / sizeof(*overtake); i++) {
 		stage_forget(NULL);
 		const char *ticket = fill_ticket(post(FILL, NULL));
@@ -170,9 +162,8 @@ static void what_was_overtaken_is_not_stored(void **state)
 	}
 }
 
-static void a_refused_put_leaves_the_ticket(void **state)
+TEST(a_refused_put_leaves_the_ticket)
 {
-	(void)state;
 	const char *ticket = fill_ticket(post(FILL, NULL));
 	assert_status(http(client, "PUT", A, VALUE, ticket, "If-Match: *"), 412);
 	assert_status(http(client, "PUT", A, "{\"value\":1,\"ttl_ms\":0}", ticket), 400);
@@ -180,14 +171,13 @@ static void a_refused_put_leaves_the_ticket(void **state)
 	assert_status(http(client, "PUT", A, VALUE, ticket, "If-None-Match: *"), 201);
 }
 
-static void nonsense_is_not_a_ticket(void **state)
+TEST(nonsense_is_not_a_ticket)
 {
 	static const char *const nonsense[] = {
 		"x", "0", "*", "null", "00000000000000000000000000000000", "9223372036854775808", "\"\"", "..", "a b"
 	};
 	char header[HEADER_BYTES];
 
-	(void)state;
 	for (int out = 0; out < 2; out++) {
 		for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
 			snprintf(header, sizeof(header), "Fill-Ticket: %s", nonsense[i]);
@@ -200,9 +190,8 @@ static void nonsense_is_not_a_ticket(void **state)
 	assert_problem(put_with(fill_ticket(post("/cache/c/fill", NULL))), 410, "ticket_expired", "none");
 }
 
-static void a_ticket_ends_with_a_repeated_invalidation(void **state)
+TEST(a_ticket_ends_with_a_repeated_invalidation)
 {
-	(void)state;
 	int64_t again_at_ms = int_at(post(A "/invalidate", "{\"again_after_ms\":600}"), "/again_at_ms");
 	struct answer a = post(FILL, "{\"fill_ms\":60000}");
 	assert_int_equal(int_at(a, "/expires_at_ms"), again_at_ms);
@@ -212,11 +201,10 @@ static void a_ticket_ends_with_a_repeated_invalidation(void **state)
 
 /* ---- Retries ---- */
 
-static void a_retry_gets_the_first_ticket(void **state)
+TEST(a_retry_gets_the_first_ticket)
 {
 	static const char body[] = "{\"fill_ms\":60000}";
 
-	(void)state;
 	struct answer first = http(client, "POST", FILL, body, KEY "one");
 	struct answer again = http(client, "POST", FILL, body, KEY "one");
 	assert_status(again, 201);
@@ -230,28 +218,11 @@ static void a_retry_gets_the_first_ticket(void **state)
 	assert_status(http(client, "POST", FILL, body, KEY "two"), 200);
 }
 
-static void a_retry_that_comes_too_late_is_refused(void **state)
+TEST(a_retry_that_comes_too_late_is_refused)
 {
 	static const char body[] = "{\"fill_ms\":20}";
 
-	(void)state;
 	assert_status(http(client, "POST", FILL, body, KEY "one"), 201);
 	wait_until(!is_there("p:cache:{a}:fill"), 5000);
 	assert_problem(http(client, "POST", FILL, body, KEY "one"), 410, "ticket_expired", "applied");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(one_makes_it_and_others_wait, stage_forget),
-		cmocka_unit_test_teardown(of_a_herd_one_gets_the_ticket, stage_forget),
-		cmocka_unit_test_teardown(what_was_overtaken_is_not_stored, stage_forget),
-		cmocka_unit_test_teardown(a_refused_put_leaves_the_ticket, stage_forget),
-		cmocka_unit_test_teardown(nonsense_is_not_a_ticket, stage_forget),
-		cmocka_unit_test_teardown(a_ticket_ends_with_a_repeated_invalidation, stage_forget),
-		cmocka_unit_test_teardown(a_retry_gets_the_first_ticket, stage_forget),
-		cmocka_unit_test_teardown(a_retry_that_comes_too_late_is_refused, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("cache fill", tests, stage_open, stage_close);
 }

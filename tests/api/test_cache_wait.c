@@ -3,17 +3,10 @@
  * waiters with one script, or a few for hundreds of waiters. When no value is stored, one waiter
  * gets the ticket to make it.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, CROWD = 10, SIDES = 2, OFFER_MS = 1000 };
@@ -98,12 +91,13 @@ static int answered(int count)
 
 /* ---- A value is stored ---- */
 
+SUITE(.open = open_both, .close = close_both, .after = stage_forget);
+
 /* With one or with CROWD waiters per daemon, Redis runs the PUT and one script per daemon. */
-static void a_value_costs_a_script_a_daemon(void **state)
+TEST(a_value_costs_a_script_a_daemon)
 {
 	static const int counts[] = { 1, CROWD };
 
-	(void)state;
 	if (redis.cluster)
 		skip(); /* scripts are counted at one server */
 	for (int sides = 1; sides <= SIDES; sides++)
@@ -127,13 +121,12 @@ static void a_value_costs_a_script_a_daemon(void **state)
 /*
  * The daemon answers the waiters in several parts, so that it can serve other clients in between.
  */
-static void a_herd_is_answered_in_parts(void **state)
+TEST(a_herd_is_answered_in_parts)
 {
 	enum { HERD = 600, MOST_SCRIPTS = 1 + 3 + 1 };
 	static struct raw *herd[HERD];
 	long stalls = metric_of(&patternd, "loop_stalls_total");
 
-	(void)state;
 	if (redis.cluster)
 		skip(); /* scripts are counted at one server */
 	const char *ticket = fill_ticket(post(FILL, LONG));
@@ -151,9 +144,8 @@ static void a_herd_is_answered_in_parts(void **state)
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
 }
 
-static void any_put_is_what_they_wait_for(void **state)
+TEST(any_put_is_what_they_wait_for)
 {
-	(void)state;
 	const char *ticket = fill_ticket(post(FILL, LONG));
 	gather(2, SIDES);
 	assert_problem(http(client, "PUT", A, VALUE, "If-Match: *"), 412, "precondition_failed", "none");
@@ -165,9 +157,8 @@ static void any_put_is_what_they_wait_for(void **state)
 }
 
 /* The value is stored and deleted again and again. Each waiter gets a value, or makes one. */
-static void none_is_forgotten_when_values_come_and_go(void **state)
+TEST(none_is_forgotten_when_values_come_and_go)
 {
-	(void)state;
 	for (int round = 0; round < 20; round++) {
 		assert_status(post(FILL, LONG), 201);
 		gather(3, SIDES);
@@ -216,11 +207,10 @@ static void its_key_is_deleted(void)
 	assert_status(http(client, "DELETE", "/keys/cache:%7Ba%7D:fill", NULL), 204);
 }
 
-static void then_one_of_them_makes_it(void **state)
+TEST(then_one_of_them_makes_it)
 {
 	static void (*const ways[])(void) = { the_value_is_deleted, the_value_is_invalidated, its_key_is_deleted };
 
-	(void)state;
 	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
 		fill_ticket(post(FILL, LONG));
 		gather(CROWD / 2, SIDES);
@@ -245,9 +235,8 @@ static void then_one_of_them_makes_it(void **state)
 }
 
 /* One waiter tries again when the ticket expires, although no message wakes it. */
-static void when_the_ticket_expires_one_looks(void **state)
+TEST(when_the_ticket_expires_one_looks)
 {
-	(void)state;
 	int64_t begin_ms = monotonic_ms();
 	assert_status(post(FILL, "{\"fill_ms\":800}"), 201);
 	gather(3, SIDES);
@@ -260,9 +249,8 @@ static void when_the_ticket_expires_one_looks(void **state)
 	close_all(6);
 }
 
-static void a_wait_that_ends_is_answered_as_without(void **state)
+TEST(a_wait_that_ends_is_answered_as_without)
 {
-	(void)state;
 	fill_ticket(post(FILL, LONG));
 	int64_t begin_ms = monotonic_ms();
 	struct answer a = post(FILL, "{\"wait_ms\":300}");
@@ -277,9 +265,8 @@ static void a_wait_that_ends_is_answered_as_without(void **state)
 
 /* ---- Clients and daemons that leave ---- */
 
-static void a_client_that_leaves_is_not_chosen(void **state)
+TEST(a_client_that_leaves_is_not_chosen)
 {
-	(void)state;
 	fill_ticket(post(FILL, LONG));
 	gather(2, SIDES);
 	raw_close(crowd[0]);
@@ -292,9 +279,8 @@ static void a_client_that_leaves_is_not_chosen(void **state)
 }
 
 /* The client that got the ticket has disconnected: the next waiter may make the value. */
-static void a_ticket_got_in_vain_goes_to_the_next(void **state)
+TEST(a_ticket_got_in_vain_goes_to_the_next)
 {
-	(void)state;
 	if (redis.cluster)
 		skip(); /* one server is paused, and commands are counted */
 	long commands = metric_of(&patternd, "redis_commands_total");
@@ -310,9 +296,8 @@ static void a_ticket_got_in_vain_goes_to_the_next(void **state)
 	raw_close(second);
 }
 
-static void a_daemon_that_dies_delays_by_a_second(void **state)
+TEST(a_daemon_that_dies_delays_by_a_second)
 {
-	(void)state;
 	fill_ticket(post(FILL, LONG));
 	struct raw *dies = waits_at(&other, LONG, ""), *lives = waits_at(&patternd, LONG, "");
 	wait_until(subscribers_at(&redis, "p:cache:{a}") == 2 && all_parked(&other, 1) && all_parked(&patternd, 1),
@@ -328,9 +313,8 @@ static void a_daemon_that_dies_delays_by_a_second(void **state)
 
 /* ---- Retries ---- */
 
-static void a_retry_gets_what_the_waiter_got(void **state)
+TEST(a_retry_gets_what_the_waiter_got)
 {
-	(void)state;
 	fill_ticket(post(FILL, LONG));
 	struct raw *w = waits_at(&patternd, LONG, KEY "\r\n");
 	wait_until(all_parked(&patternd, 1), SOON_MS);
@@ -350,9 +334,8 @@ static void a_retry_gets_what_the_waiter_got(void **state)
  * An answer with a value has no effect, and is not recorded. A wait that the client gave up is not
  * recorded either.
  */
-static void what_had_no_effect_is_not_recorded(void **state)
+TEST(what_had_no_effect_is_not_recorded)
 {
-	(void)state;
 	fill_ticket(post(FILL, LONG));
 	struct raw *w = waits_at(&patternd, LONG, KEY "\r\n");
 	raw_close(w);
@@ -363,24 +346,4 @@ static void what_had_no_effect_is_not_recorded(void **state)
 	assert_status(http(client, "PUT", A, "{\"value\":2}"), 200);
 	assert_int_equal(int_at(http(client, "POST", FILL, LONG, KEY), "/value"), 2);
 	raw_close(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_value_costs_a_script_a_daemon, stage_forget),
-		cmocka_unit_test_teardown(a_herd_is_answered_in_parts, stage_forget),
-		cmocka_unit_test_teardown(any_put_is_what_they_wait_for, stage_forget),
-		cmocka_unit_test_teardown(none_is_forgotten_when_values_come_and_go, stage_forget),
-		cmocka_unit_test_teardown(then_one_of_them_makes_it, stage_forget),
-		cmocka_unit_test_teardown(when_the_ticket_expires_one_looks, stage_forget),
-		cmocka_unit_test_teardown(a_wait_that_ends_is_answered_as_without, stage_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_is_not_chosen, stage_forget),
-		cmocka_unit_test_teardown(a_ticket_got_in_vain_goes_to_the_next, stage_forget),
-		cmocka_unit_test_teardown(a_daemon_that_dies_delays_by_a_second, stage_forget),
-		cmocka_unit_test_teardown(a_retry_gets_what_the_waiter_got, stage_forget),
-		cmocka_unit_test_teardown(what_had_no_effect_is_not_recorded, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("cache wait", tests, open_both, close_both);
 }

@@ -3,20 +3,13 @@
  * not listen or connect. A PATTERND_ variable that is not an option is a fault here, and a warning
  * at a start.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/certificates.h"
 #include "../support/daemon.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 #define DIGEST "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
@@ -53,7 +46,7 @@ static size_t lines_of(const char *path)
 	return n;
 }
 
-static void test_prints_what_would_be_used(void **state)
+TEST(test_prints_what_would_be_used)
 {
 	char tokens[200], policies[200], file[200], text[2000], socket[200];
 	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
@@ -62,7 +55,6 @@ static void test_prints_what_would_be_used(void **state)
 	static const char *const environment[] = { "PATTERND_DRAIN_MS=7", "PATTERND_PORT=tcp://10.0.0.1:8379",
 						   "PATTERND_URL=http://h", NULL };
 
-	(void)state;
 	file_with(tokens, "tokens", DIGEST " locks:* # worker\n");
 	chmod(tokens, 0600);
 	file_with(policies, "policies",
@@ -90,12 +82,11 @@ static void test_prints_what_would_be_used(void **state)
 	assert_int_not_equal(access(socket, F_OK), 0); /* it did not listen */
 }
 
-static void test_reports_every_fault(void **state)
+TEST(test_reports_every_fault)
 {
 	char tokens[200], policies[200], file[200], text[2000];
 	static const char *const environment[] = { "PATTERND_POOL_SISE=3", "PATTERND_UI=maybe", NULL };
 
-	(void)state;
 	file_with(tokens, "tokens", "\nnonsense\n");
 	chmod(tokens, 0600);
 	file_with(policies, "policies", "{\"a\":{\"limit\":0,\"window_ms\":60000},\"b\":{\"limit\":3}}");
@@ -136,7 +127,7 @@ static void test_reports_every_fault(void **state)
 	assert_in(patternd.proc.out_path, "cors-origins = nowhere  # file ");
 }
 
-static void test_warns_of_variables(void **state)
+TEST(test_warns_of_variables)
 {
 	static const char *const environment[] = { "PATTERND_POOL_SISE=3", "PATTERND_SERVICE_HOST=10.0.0.1",
 						   "PATTERND_PORT_8379_TCP=tcp://10.0.0.1:8379", "PATTERND_TOKEN=t",
@@ -144,7 +135,6 @@ static void test_warns_of_variables(void **state)
 	static const char *const formats[] = { "json", "text" };
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	server_start(&redis);
 	for (size_t i = 0; i < 2; i++) {
 		patternd.proc.env = environment;
@@ -160,14 +150,4 @@ static void test_warns_of_variables(void **state)
 		free(log);
 	}
 	server_stop(&redis);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prints_what_would_be_used),
-		cmocka_unit_test(test_reports_every_fault),
-		cmocka_unit_test(test_warns_of_variables),
-	};
-	return cmocka_run_group_tests_name("check config", tests, NULL, NULL);
 }

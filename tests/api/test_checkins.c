@@ -2,17 +2,10 @@
  * Check-ins over HTTP: streaks across months, years and leap days, ranges, and which clock defines
  * today.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 enum { DAY_S = 86400, MIDNIGHT_S = 15, TEXT = 32 };
 
@@ -69,9 +62,10 @@ static const char *date_at(struct answer a, size_t i)
 	return json_string_value(json_object_get(json_array_get(json_at(a, "/days"), i), "date"));
 }
 
-static void a_day_is_noted_and_taken_back(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_day_is_noted_and_taken_back)
 {
-	(void)state;
 	struct answer a = check("PUT", "alice", "2026-11-20");
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/name"), "alice");
@@ -115,7 +109,7 @@ static const struct story stories[] = {
 	{ { "9999-12-30", "9999-12-31" }, "9999-01-01", "9999-12-31", 2, 2, 2, "9999-12-30" },
 };
 
-static void streaks_go_over_the_ends_of_months_and_years(void **state)
+TEST(streaks_go_over_the_ends_of_months_and_years)
 {
 	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
 		const struct story *s = &stories[i];
@@ -137,13 +131,12 @@ static void streaks_go_over_the_ends_of_months_and_years(void **state)
  * Checks every figure of random ranges against a plain table of random days. The days cover four
  * years, one of them a leap year.
  */
-static void figures_match_a_plain_table(void **state)
+TEST(figures_match_a_plain_table)
 {
 	enum { DAYS = 1461, FIRST = 19723 - 366 * 2 }; /* from 2021-12-30 to 2025-12-29, with 2024-02-29 */
 	static bool noted[DAYS];
 	unsigned seed = 3;
 
-	(void)state;
 	for (int at = 0; at < DAYS; at++) {
 		noted[at] = rand_r(&seed) % 8 > 0;
 		if (noted[at])
@@ -170,9 +163,8 @@ static void figures_match_a_plain_table(void **state)
 	}
 }
 
-static void today_is_redis_s(void **state)
+TEST(today_is_redis_s)
 {
-	(void)state;
 	int64_t today = redis_today();
 	for (int64_t day = today - 2; day <= today; day++)
 		check_in("u", day_text(day));
@@ -188,7 +180,7 @@ static void today_is_redis_s(void **state)
 	assert_int_equal(int_at(get("/checkins/u"), "/longest_streak"), 1);
 }
 
-static void ranges_have_an_order_and_an_end(void **state)
+TEST(ranges_have_an_order_and_an_end)
 {
 	static const struct {
 		const char *target, *pointer; /* NULL: 200 */
@@ -202,7 +194,6 @@ static void ranges_have_an_order_and_an_end(void **state)
 		{ "/checkins/u?to=9999-12-31", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct answer a = get(rows[i].target);
 		if (!rows[i].pointer) {
@@ -214,17 +205,4 @@ static void ranges_have_an_order_and_an_end(void **state)
 	}
 	assert_string_equal(text_at(get("/checkins/u?to=0001-01-01"), "/from"), "0001-01-01");
 	assert_string_equal(text_at(get("/checkins/u?to=2026-11-20"), "/from"), "2025-11-20"); /* 366 days */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_day_is_noted_and_taken_back, stage_forget),
-		cmocka_unit_test_teardown(streaks_go_over_the_ends_of_months_and_years, stage_forget),
-		cmocka_unit_test_teardown(figures_match_a_plain_table, stage_forget),
-		cmocka_unit_test_teardown(today_is_redis_s, stage_forget),
-		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("check-ins", tests, stage_open, stage_close);
 }

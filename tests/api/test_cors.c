@@ -2,21 +2,13 @@
  * --cors-origins: pages of these origins may call from a browser and read the answers. Pages of
  * other origins may not, and without the option no page may.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/contract.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 #define PAGE "https://app.example"
 #define FROM_PAGE "Origin: " PAGE
@@ -28,21 +20,18 @@ static struct client *client;
 
 static int open_redis(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int close_redis(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
 static int start(void **state)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--cors-origins",
 		     PAGE ", http://localhost:3000,https://[::1]:8443");
 	client = client_open(patternd.port);
@@ -51,7 +40,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	return 0;
@@ -81,9 +69,10 @@ static void may_read(struct answer a, const char *origin)
 	assert_non_null(strstr(exposed, "ETag"));
 }
 
-static void bad_options(void **state)
+SUITE(.open = open_redis, .close = close_redis, .before = start, .after = stop);
+
+TEST(bad_options, .before = no_fixture, .after = no_fixture)
 {
-	(void)state;
 	static const char *const bad[] = { "*",
 					   "null",
 					   "app.example",
@@ -117,9 +106,8 @@ static void bad_options(void **state)
 	}
 }
 
-static void pages_that_may(void **state)
+TEST(pages_that_may)
 {
-	(void)state;
 	static const char *const origins[] = { PAGE, "http://localhost:3000", "https://[::1]:8443" };
 	char header[128];
 
@@ -145,9 +133,8 @@ static void pages_that_may(void **state)
 	must_have(a, "Vary", "Origin");
 }
 
-static void pages_that_may_not(void **state)
+TEST(pages_that_may_not)
 {
-	(void)state;
 	static const char *const origins[] = { "https://evil.example",
 					       "http://app.example",
 					       "https://app.example:8443",
@@ -195,9 +182,8 @@ static bool lists(const char *list, const char *word)
 }
 
 /* A preflight of any operation allows its headers, and exactly the methods of its path. */
-static void preflights(void **state)
+TEST(preflights)
 {
-	(void)state;
 	static const char *const methods[] = { "GET", "PUT", "POST", "PATCH", "DELETE" };
 
 	for (size_t i = 0; i < contract_count(); i++) {
@@ -228,9 +214,8 @@ static void preflights(void **state)
 }
 
 /* OPTIONS is an ordinary method there: a proxy forwards the method of its client. */
-static void proxies_ask_with_any_method(void **state)
+TEST(proxies_ask_with_any_method)
 {
-	(void)state;
 	struct answer a =
 		http(client, "OPTIONS", "/ratelimit/authorize?policy=none&key=k", NULL, FROM_PAGE, ASKS("GET"));
 
@@ -240,9 +225,8 @@ static void proxies_ask_with_any_method(void **state)
 }
 
 /* A browser sends no token with a preflight; the page sends it with the request. */
-static void beside_tokens(void **state)
+TEST(beside_tokens, .before = no_fixture)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--cors-origins", PAGE, "--tokens",
 		     tokens_file("secret", "locks:*"));
 	client = client_open(patternd.port);
@@ -255,9 +239,8 @@ static void beside_tokens(void **state)
 	may_read(a, PAGE);
 }
 
-static void off_by_default(void **state)
+TEST(off_by_default, .before = no_fixture)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	struct answer a = http(client, "GET", "/locks/a", NULL, FROM_PAGE);
@@ -283,18 +266,4 @@ static void off_by_default(void **state)
 	a = http(client, "POST", "/cache/k/fill", NULL, FROM_PAGE);
 	assert_problem(a, 403, "cross_site", "none");
 	assert_int_equal(server_keys(&redis), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_options),
-		cmocka_unit_test_teardown(off_by_default, stop),
-		cmocka_unit_test_setup_teardown(pages_that_may, start, stop),
-		cmocka_unit_test_setup_teardown(pages_that_may_not, start, stop),
-		cmocka_unit_test_setup_teardown(preflights, start, stop),
-		cmocka_unit_test_setup_teardown(proxies_ask_with_any_method, start, stop),
-		cmocka_unit_test_teardown(beside_tokens, stop),
-	};
-	return cmocka_run_group_tests_name("cors", tests, open_redis, close_redis);
 }

@@ -1,18 +1,11 @@
 /* Counters over HTTP: a body that is a map, the range, replays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
-static void counters_are_added_to_and_read(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(counters_are_added_to_and_read)
 {
-	(void)state;
 	struct answer a = get("/counters/post");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "post");
@@ -30,9 +23,8 @@ static void counters_are_added_to_and_read(void **state)
 	assert_int_equal(int_at(a, "/counters/name"), 0);
 }
 
-static void names_are_data(void **state)
+TEST(names_are_data)
 {
-	(void)state;
 	struct answer a = post("/counters/p%2Fq/increment",
 			       "{\"counters\":{\"a/b\":1,\"\xc3\xa9\":2,\"\\u00e9x\":3,\"a b\":4,\"\\\"\":5,\"*\":6}}");
 	assert_status(a, 200);
@@ -47,9 +39,8 @@ static void names_are_data(void **state)
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 6);
 }
 
-static void what_does_not_fit_is_named(void **state)
+TEST(what_does_not_fit_is_named)
 {
-	(void)state;
 	static const char *const rows[][3] = {
 		{ "{}", "missing_field", "/counters" },
 		{ "", "missing_field", "" },
@@ -74,9 +65,8 @@ static void what_does_not_fit_is_named(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void a_call_names_a_hundred_a_name_has_five_hundred(void **state)
+TEST(a_call_names_a_hundred_a_name_has_five_hundred)
 {
-	(void)state;
 	char body[4096];
 
 	for (int first = 0; first < 500; first += 100) {
@@ -102,9 +92,8 @@ static void a_call_names_a_hundred_a_name_has_five_hundred(void **state)
 
 #define MOST "9007199254740991"
 
-static void the_range_ends_where_json_readers_are_exact(void **state)
+TEST(the_range_ends_where_json_readers_are_exact)
 {
-	(void)state;
 	server_command(&redis, "HSET p:counter:{wide} up 9007199254740000 down -9007199254740000");
 	struct answer a = post("/counters/wide/increment", "{\"counters\":{\"up\":991,\"down\":-991}}");
 	assert_status(a, 200);
@@ -129,9 +118,8 @@ static void the_range_ends_where_json_readers_are_exact(void **state)
 		       "out_of_range", "none");
 }
 
-static void a_retried_add_counts_once(void **state)
+TEST(a_retried_add_counts_once)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct answer a = http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":1}}",
 				       "Idempotency-Key: k");
@@ -144,17 +132,15 @@ static void a_retried_add_counts_once(void **state)
 	assert_int_equal(int_at(get("/counters/post"), "/counters/likes"), 31);
 }
 
-static void a_foreign_key_is_reported(void **state)
+TEST(a_foreign_key_is_reported)
 {
-	(void)state;
 	server_command(&redis, "SET p:counter:{post} 5");
 	assert_problem(get("/counters/post"), 500, "foreign_key", "none");
 	assert_problem(post("/counters/post/increment", "{\"counters\":{\"likes\":1}}"), 500, "foreign_key", "none");
 }
 
-static void counters_expire_when_asked(void **state)
+TEST(counters_expire_when_asked)
 {
-	(void)state;
 	assert_problem(http(client, "PATCH", "/counters/post", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
 	assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":1}}"), 200);
 	assert_true(json_is_null(json_at(get("/counters/post"), "/expires_at_ms")));
@@ -185,9 +171,8 @@ static const char *hget(const char *field)
 	return reply->type == REDIS_REPLY_NIL ? NULL : reply->str;
 }
 
-static void one_counter_is_set_read_and_deleted(void **state)
+TEST(one_counter_is_set_read_and_deleted)
 {
-	(void)state;
 	struct answer a = get("/counters/post/fields/likes");
 	assert_problem(a, 404, "not_found", "none");
 	assert_string_equal(text_at(a, "/detail"), "there is no counter 'likes' under 'post'");
@@ -216,9 +201,8 @@ static void one_counter_is_set_read_and_deleted(void **state)
 	assert_int_equal(json_array_size(json_at(get_all("/counters"), "/items")), 1);
 }
 
-static void a_set_counter_keeps_the_expiry(void **state)
+TEST(a_set_counter_keeps_the_expiry)
 {
-	(void)state;
 	assert_status(http(client, "PUT", "/counters/post/fields/likes", "{\"value\":1}"), 201);
 	int64_t at = int_at(http(client, "PATCH", "/counters/post", "{\"ttl_ms\":60000}"), "/expires_at_ms");
 	assert_status(http(client, "PUT", "/counters/post/fields/likes", "{\"value\":2}"), 200);
@@ -228,9 +212,8 @@ static void a_set_counter_keeps_the_expiry(void **state)
 	assert_int_equal(int_at(get("/counters/post"), "/expires_at_ms"), at);
 }
 
-static void one_counter_has_the_range_of_all(void **state)
+TEST(one_counter_has_the_range_of_all)
 {
-	(void)state;
 	static const char *const rows[][3] = {
 		{ "{\"value\":9007199254740992}", "out_of_range", "/value" },
 		{ "{\"value\":-9007199254740992}", "out_of_range", "/value" },
@@ -263,9 +246,8 @@ static void one_counter_has_the_range_of_all(void **state)
 }
 
 /* A counter's name is data, even if it is also a word of a path. */
-static void fields_of_all_names(void **state)
+TEST(fields_of_all_names)
 {
-	(void)state;
 	static const char *const names[][2] = { { "a%2Fb", "a/b" },           { "caf%C3%A9", "caf\xc3\xa9" },
 						{ "a%20b", "a b" },           { "fields", "fields" },
 						{ "increment", "increment" }, { "*", "*" } };
@@ -284,9 +266,8 @@ static void fields_of_all_names(void **state)
 	assert_int_equal(json_integer_value(json_object_get(json_at(a, "/counters"), "a/b")), 5);
 }
 
-static void a_foreign_field_stays(void **state)
+TEST(a_foreign_field_stays)
 {
-	(void)state;
 	server_command(&redis, "HSET p:counter:{post} bad x");
 	assert_problem(get("/counters/post/fields/bad"), 500, "foreign_key", "none");
 	assert_problem(http(client, "PUT", "/counters/post/fields/bad", "{\"value\":1}"), 500, "foreign_key", "none");
@@ -294,9 +275,8 @@ static void a_foreign_field_stays(void **state)
 	assert_string_equal(hget("bad"), "x");
 }
 
-static void counters_are_listed_and_deleted(void **state)
+TEST(counters_are_listed_and_deleted)
 {
-	(void)state;
 	assert_problem(http(client, "DELETE", "/counters/post", NULL), 404, "not_found", "none");
 	assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":1}}"), 200);
 	assert_status(post("/counters/other/increment", "{\"counters\":{\"likes\":1}}"), 200);
@@ -309,26 +289,4 @@ static void counters_are_listed_and_deleted(void **state)
 	assert_problem(http(client, "DELETE", "/counters/post", NULL), 404, "not_found", "none");
 	assert_int_equal(json_array_size(json_at(get_all("/counters"), "/items")), 1);
 	assert_int_equal(server_command(&redis, "EXISTS p:counter:{post}")->integer, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(counters_are_added_to_and_read, stage_forget),
-		cmocka_unit_test_teardown(names_are_data, stage_forget),
-		cmocka_unit_test_teardown(what_does_not_fit_is_named, stage_forget),
-		cmocka_unit_test_teardown(a_call_names_a_hundred_a_name_has_five_hundred, stage_forget),
-		cmocka_unit_test_teardown(the_range_ends_where_json_readers_are_exact, stage_forget),
-		cmocka_unit_test_teardown(a_retried_add_counts_once, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
-		cmocka_unit_test_teardown(counters_expire_when_asked, stage_forget),
-		cmocka_unit_test_teardown(one_counter_is_set_read_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(a_set_counter_keeps_the_expiry, stage_forget),
-		cmocka_unit_test_teardown(one_counter_has_the_range_of_all, stage_forget),
-		cmocka_unit_test_teardown(fields_of_all_names, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_field_stays, stage_forget),
-		cmocka_unit_test_teardown(counters_are_listed_and_deleted, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("counters", tests, stage_open, stage_close);
 }

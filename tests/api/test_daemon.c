@@ -2,20 +2,12 @@
  * The daemon as a server: health, readiness, information, problems, request ids, log lines, long
  * connections. (Metrics: test_metrics.c. Shutdown: test_drain.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/stride.h"
+#include "test.h"
 
 enum { ANSWER_MS = 5000 };
 
@@ -32,7 +24,6 @@ static struct client *client;
 
 static int set_up(void **state)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	/* Wait for every node of a Cluster: the daemon is ready as soon as one is connected. */
@@ -42,7 +33,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	return 0;
@@ -50,23 +40,22 @@ static int tear_down(void **state)
 
 static int set_up_all(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down_all(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
 /* ---- Health, information, problems ---- */
 
-static void test_health(void **state)
+SUITE(.open = set_up_all, .close = tear_down_all, .before = set_up, .after = tear_down);
+
+TEST(test_health)
 {
-	(void)state;
 	struct answer a = http(client, "GET", "/healthz", NULL);
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/status"), "ok");
@@ -75,11 +64,10 @@ static void test_health(void **state)
 	assert_string_equal(text_at(a, "/status"), "ready");
 }
 
-static void test_info(void **state)
+TEST(test_info)
 {
 	char address[64];
 
-	(void)state;
 	struct answer a = http(client, "GET", "/info", NULL);
 	assert_status(a, 200);
 	snprintf(address, sizeof(address), "127.0.0.1:%d", redis.port);
@@ -111,11 +99,10 @@ static json_int_t requests_of(struct answer a)
 	return count;
 }
 
-static void test_activity(void **state)
+TEST(test_activity)
 {
 	enum { REQUESTS = 20 };
 
-	(void)state;
 	struct answer a = http(client, "GET", "/info", NULL);
 	json_int_t requests = requests_of(a), calls = int_at(a, "/activity/redis/calls");
 	for (int i = 0; i < REQUESTS; i++)
@@ -129,12 +116,11 @@ static void test_activity(void **state)
 	assert_int_equal(int_at(a, "/activity/gauges/redis_up"), 1);
 }
 
-static void test_openapi(void **state)
+TEST(test_openapi)
 {
 	const char *path = getenv("PATTERND_OPENAPI");
 	json_t *built = json_load_file(path ? path : "build/generated/openapi.json", 0, NULL);
 
-	(void)state;
 	assert_non_null(built);
 	struct answer a = http(client, "GET", "/openapi.json", NULL);
 	assert_status(a, 200);
@@ -143,11 +129,10 @@ static void test_openapi(void **state)
 }
 
 /* Each problem code has a page, to which the type of the problem links. */
-static void test_problems(void **state)
+TEST(test_problems)
 {
 	char target[128];
 
-	(void)state;
 	struct answer a = http(client, "GET", "/problems/lock_held", NULL);
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/code"), "lock_held");
@@ -161,11 +146,10 @@ static void test_problems(void **state)
 	assert_problem(http(client, "GET", "/problems/nonsense", NULL), 404, "not_found", "none");
 }
 
-static void test_problem_list(void **state)
+TEST(test_problem_list)
 {
 	char target[128];
 
-	(void)state;
 	struct answer a = http_all(client, "/problems?limit=7");
 	assert_int_equal(json_array_size(json_at(a, "/items")), PROBLEM_COUNT);
 	for (int i = 0; i < PROBLEM_COUNT; i++) {
@@ -180,9 +164,8 @@ static void test_problem_list(void **state)
 }
 
 /* The contract lists the codes of errors.def, in the same order. */
-static void test_problem_codes(void **state)
+TEST(test_problem_codes)
 {
-	(void)state;
 	struct answer a = http(client, "GET", "/openapi.json", NULL);
 	const json_t *listed = json_at(a, "/components/schemas/ProblemCode/enum");
 	for (size_t i = 0; i < PROBLEM_COUNT && i < json_array_size(listed); i++)
@@ -190,12 +173,11 @@ static void test_problem_codes(void **state)
 	assert_int_equal(json_array_size(listed), PROBLEM_COUNT);
 }
 
-static void test_headers_of_every_answer(void **state)
+TEST(test_headers_of_every_answer)
 {
 	static const char *const targets[] = { "/healthz",      "/metrics",   "/locks/a",
 					       "/no/such/path", "/locks/%00", "/openapi.json" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		struct answer a = http(client, "GET", targets[i], NULL);
 		assert_string_equal(header_of(a, "Cache-Control"), "no-store");
@@ -207,13 +189,12 @@ static void test_headers_of_every_answer(void **state)
 
 /* ---- Request ids and log lines ---- */
 
-static void test_request_id(void **state)
+TEST(test_request_id)
 {
 	static const char *const not_taken[] = { "X-Request-ID: a b", "X-Request-ID: a\"b", "X-Request-ID: a\\b",
 						 "X-Request-ID: \xc3\xa9", "X-Request-ID;" };
 	char long_one[200] = "X-Request-ID: ", first[160];
 
-	(void)state;
 	struct answer a = http(client, "GET", "/healthz", NULL, "X-Request-ID: order-4711/step.2");
 	assert_string_equal(header_of(a, "X-Request-ID"), "order-4711/step.2");
 	a = http(client, "GET", "/no/such", NULL, "X-Request-ID: order-4712");
@@ -262,12 +243,11 @@ static const char *member(const json_t *line, const char *name)
 	return text ? text : "";
 }
 
-static void test_log_line_of_a_request(void **state)
+TEST(test_log_line_of_a_request)
 {
 	static const char trace[] = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 	json_t *line;
 
-	(void)state;
 	assert_status(http(client, "POST", "/locks/logged", NULL, "X-Request-ID: logged-1", trace), 201);
 	wait_until((line = log_line("logged-1")), ANSWER_MS);
 	assert_string_equal(member(line, "event"), "request");
@@ -299,7 +279,7 @@ static void assert_no_trace(const char *id, const char *header, const char *anot
  * A request with an invalid or repeated traceparent is served, and the log omits the trace. The
  * same holds for a tracestate that is too long.
  */
-static void test_bad_traceparent(void **state)
+TEST(test_bad_traceparent)
 {
 	static const char good[] = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 	static const char *const bad[] = {
@@ -313,7 +293,6 @@ static void test_bad_traceparent(void **state)
 	};
 	char id[64], tracestate[10 * 1024 + 1] = "tracestate: a=";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(id, sizeof(id), "X-Request-ID: trace-%zu", i);
 		assert_no_trace(id, bad[i], "tracestate: a=1");
@@ -324,9 +303,8 @@ static void test_bad_traceparent(void **state)
 }
 
 /* Whatever a request contains, each line of the log is one JSON object. */
-static void test_log_is_json(void **state)
+TEST(test_log_is_json)
 {
-	(void)state;
 	http(client, "GET", "/locks/%0A%22%7B", NULL, "X-Request-ID: a\"b");
 	http(client, "BREW", "/locks/a", NULL);
 	http(client, "GET", "/no/such/\xff", NULL);
@@ -349,7 +327,7 @@ static void test_log_is_json(void **state)
 /* ---- Connections ---- */
 
 /* Ten thousand requests use one connection; in a full run, a hundred thousand. */
-static void test_long_connection(void **state)
+TEST(test_long_connection)
 {
 	static const char pair[] = "POST /pv/long HTTP/1.1\r\nHost: localhost\r\n\r\n"
 				   "GET /pv/long HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -358,7 +336,6 @@ static void test_long_connection(void **state)
 	struct raw *r = raw_connect(patternd.port);
 	long warm_kib = 0;
 
-	(void)state;
 	for (int i = 0; i < rounds; i++) {
 		if (i == WARM_ROUNDS)
 			warm_kib = daemon_resident_kib(&patternd);
@@ -373,27 +350,10 @@ static void test_long_connection(void **state)
 		assert_in_range(daemon_resident_kib(&patternd), 1, warm_kib + GROWTH_KIB);
 }
 
-static void test_idle_costs_nothing(void **state)
+TEST(test_idle_costs_nothing)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/pv/idle", NULL), 200);
 	long before_ms = daemon_cpu_ms(&patternd);
 	nap_ms(1000);
 	assert_in_range(daemon_cpu_ms(&patternd) - before_ms, 0, 20);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_health),          TEST(test_info),
-		TEST(test_activity),        TEST(test_openapi),
-		TEST(test_problems),        TEST(test_headers_of_every_answer),
-		TEST(test_problem_list),    TEST(test_problem_codes),
-		TEST(test_request_id),      TEST(test_log_line_of_a_request),
-		TEST(test_bad_traceparent), TEST(test_log_is_json),
-		TEST(test_long_connection), TEST(test_idle_costs_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

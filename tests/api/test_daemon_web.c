@@ -2,18 +2,10 @@
  * /ui and /docs, and the option --ui. The pages need no token, browsers cache them, and pages of
  * other origins cannot use them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/proc.h"
 #include "../support/stage.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 #define HTML "text/html; charset=utf-8"
 #define SCRIPT "text/javascript; charset=utf-8"
@@ -43,9 +35,10 @@ static void must_have(struct answer a, const char *name, const char *value)
 		fail_msg("%s is '%s', not '%s'", name, got ? got : "(none)", value);
 }
 
-static void pages_and_their_parts(void **state)
+SUITE(.open = stage_open, .close = stage_close);
+
+TEST(pages_and_their_parts)
 {
-	(void)state;
 	for (size_t i = 0; i < PARTS; i++) {
 		struct answer a = get(parts[i].target);
 		assert_status(a, 200);
@@ -65,11 +58,10 @@ static void pages_and_their_parts(void **state)
 	}
 }
 
-static void a_client_decompresses_them(void **state)
+TEST(a_client_decompresses_them)
 {
 	struct client *c = client_open(patternd.port);
 
-	(void)state;
 	client_decode(c);
 	assert_non_null(strstr(http(c, "GET", "/ui", NULL).body, "</html>"));
 	struct answer licenses = http(c, "GET", "/docs/licenses.txt", NULL);
@@ -79,11 +71,10 @@ static void a_client_decompresses_them(void **state)
 }
 
 /* Revalidation by a browser, and by a proxy that has made the ETag weak. */
-static void what_the_caller_has_is_not_sent(void **state)
+TEST(what_the_caller_has_is_not_sent)
 {
 	char strong[256], weak[256], list[256], length[32];
 
-	(void)state;
 	for (size_t i = 0; i < PARTS; i++) {
 		struct answer whole = get(parts[i].target);
 		const char *tag = header_of(whole, "ETag");
@@ -105,9 +96,8 @@ static void what_the_caller_has_is_not_sent(void **state)
 	}
 }
 
-static void what_is_not_there(void **state)
+TEST(what_is_not_there)
 {
-	(void)state;
 	static const char *const missing[] = { "/ui/oops",        "/ui/index.html",     "/docs/oops",
 					       "/docs/ui.js",     "/ui/swagger-ui.css", "/docs/..",
 					       "/ui/%2e%2e%2fui", "/ui/docs%2fdocs.js", "/ui//",
@@ -125,7 +115,7 @@ static void what_is_not_there(void **state)
  * Paths that people type. The redirects are relative, since a proxy may serve the daemon below a
  * path.
  */
-static void ways_to_the_pages(void **state)
+TEST(ways_to_the_pages)
 {
 	static const char *const ways[][2] = { { "/", "ui" },
 					       { "/?a=b", "ui" },
@@ -133,7 +123,6 @@ static void ways_to_the_pages(void **state)
 					       { "/docs/", "../docs" },
 					       { "/docs/?a", "../docs" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct answer a = get(ways[i][0]);
 		assert_status(a, 302);
@@ -145,9 +134,8 @@ static void ways_to_the_pages(void **state)
 }
 
 /* The pages are for people, not for client generators. */
-static void they_are_not_in_the_contract(void **state)
+TEST(they_are_not_in_the_contract)
 {
-	(void)state;
 	const json_t *paths = json_at(get("/openapi.json"), "/paths");
 	assert_non_null(json_object_get(paths, "/healthz"));
 	for (size_t i = 0; i < PARTS; i++)
@@ -160,9 +148,8 @@ static void they_are_not_in_the_contract(void **state)
  * The pages open for a typed address and from a page of this daemon, not from a page of another
  * origin.
  */
-static void origins_that_may_open_them(void **state)
+TEST(origins_that_may_open_them)
 {
-	(void)state;
 	for (size_t i = 0; i < PARTS; i++) {
 		const char *target = parts[i].target;
 		assert_status(http(client, "GET", target, NULL, "Sec-Fetch-Site: none"), 200);
@@ -174,11 +161,10 @@ static void origins_that_may_open_them(void **state)
 	}
 }
 
-static void ui_off_read_and_write(void **state)
+TEST(ui_off_read_and_write)
 {
 	static const char *const modes[] = { "read", "write", "off" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		struct daemon other = { 0 };
 		daemon_start(&other, "--redis", redis.url, "--ui", modes[i]);
@@ -204,12 +190,11 @@ static void ui_off_read_and_write(void **state)
 	assert_true(proc_wrote(&refused.proc, "--ui: 'on' is not off|read|write"));
 }
 
-static void a_program_built_without_them(void **state)
+TEST(a_program_built_without_them)
 {
 	const char *with = getenv("PATTERND_BIN"), *without = getenv("PATTERND_WITHOUT_WEB");
 	struct daemon other = { 0 };
 
-	(void)state;
 	assert_non_null(without);
 	char *kept = strdup(with);
 	setenv("PATTERND_BIN", without, 1);
@@ -231,11 +216,10 @@ static void a_program_built_without_them(void **state)
 }
 
 /* The pages contain no secret; the requests that they send need a token. */
-static void no_token_is_asked_for(void **state)
+TEST(no_token_is_asked_for)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url, "--tokens", tokens_file("secret", "info:read"));
 	struct client *c = client_open(other.port);
 	for (size_t i = 0; i < PARTS; i++)
@@ -244,22 +228,4 @@ static void no_token_is_asked_for(void **state)
 	assert_problem(http(c, "GET", "/info", NULL), 401, "unauthorized", "none");
 	client_close(c);
 	daemon_stop(&other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_and_their_parts),
-		cmocka_unit_test(a_client_decompresses_them),
-		cmocka_unit_test(what_the_caller_has_is_not_sent),
-		cmocka_unit_test(what_is_not_there),
-		cmocka_unit_test(ways_to_the_pages),
-		cmocka_unit_test(they_are_not_in_the_contract),
-		cmocka_unit_test(origins_that_may_open_them),
-		cmocka_unit_test(ui_off_read_and_write),
-		cmocka_unit_test(no_token_is_asked_for),
-		cmocka_unit_test(a_program_built_without_them),
-	};
-
-	return cmocka_run_group_tests_name("web", tests, stage_open, stage_close);
 }

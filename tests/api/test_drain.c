@@ -3,18 +3,10 @@
  * Incomplete requests do not delay the exit, and waiters are answered. The exit status is 0.
  */
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/exchange.h"
@@ -23,6 +15,7 @@
 #include "../support/redis_server.h"
 #include "../support/tokens.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { ANSWER_MS = 5000 };
 
@@ -30,25 +23,24 @@ static struct redis_server redis;
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
 static const char slow[] = "POST /pv/drained HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-static void test_term_drains(void **state)
+SUITE(.open = set_up, .close = tear_down);
+
+TEST(test_term_drains)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "5000");
 	struct raw *busy = raw_connect(d.port), *idle = raw_connect(d.port);
 	long long before = server_scripts_run(&redis);
@@ -68,11 +60,10 @@ static void test_term_drains(void **state)
 	raw_close(idle);
 }
 
-static void test_term_when_idle_is_quick(void **state)
+TEST(test_term_when_idle_is_quick)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct daemon d = { 0 };
 		daemon_start(&d, "--redis", redis.url);
@@ -128,23 +119,20 @@ static void term_with_halves(bool clients_disconnect)
 		raw_close(open[i]);
 }
 
-static void test_term_with_halves(void **state)
+TEST(test_term_with_halves)
 {
-	(void)state;
 	term_with_halves(false);
 }
 
-static void test_term_with_halves_left(void **state)
+TEST(test_term_with_halves_left)
 {
-	(void)state;
 	term_with_halves(true);
 }
 
-static void test_drain_has_an_end(void **state)
+TEST(test_drain_has_an_end)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "300");
 	struct raw *busy = raw_connect(d.port);
 	server_command(&redis, "CLIENT PAUSE 3000 WRITE");
@@ -161,11 +149,10 @@ static void test_drain_has_an_end(void **state)
 	server_command(&redis, "CLIENT UNPAUSE");
 }
 
-static void test_second_term_is_immediate(void **state)
+TEST(test_second_term_is_immediate)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "8000");
 	struct raw *busy = raw_connect(d.port);
 	server_command(&redis, "CLIENT PAUSE 3000 WRITE");
@@ -269,13 +256,12 @@ static void assert_last_word(struct raw *r, const struct waiters *w, int drain_m
  * Each waiter gets the answer that it would get when its wait times out. Each stream gets its last
  * event.
  */
-static void test_term_answers_all_waiters(void **state)
+TEST(test_term_answers_all_waiters)
 {
 	static struct raw *asked[KINDS][MOST];
 	struct daemon d = { 0 };
 	int waiting = 0, drain_ms = in_full() ? 4 * DRAIN_MS : DRAIN_MS;
 
-	(void)state;
 	if (!may_open_files(in_full() ? FULL_FILES : 2000))
 		skip();
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "5000", "--drain-ms", in_full() ? "20000" : "5000",
@@ -312,9 +298,8 @@ static void test_term_answers_all_waiters(void **state)
 /* ---- SIGTERM while it starts ---- */
 
 /* The daemon exits, even before it can drain, and its private Redis does not remain. */
-static void test_term_while_it_starts(void **state)
+TEST(test_term_while_it_starts)
 {
-	(void)state;
 	for (int delay_ms = 0; delay_ms <= 60; delay_ms += 5) {
 		const char *program = getenv("PATTERND_BIN");
 		struct proc p = { 0 };
@@ -331,9 +316,8 @@ static void test_term_while_it_starts(void **state)
 }
 
 /* The daemon gets SIGTERM while it reloads its files. */
-static void test_term_while_it_reloads(void **state)
+TEST(test_term_while_it_reloads)
 {
-	(void)state;
 	for (int round = 0; round < 10; round++) {
 		struct daemon d = { 0 };
 		daemon_start(&d, "--redis", redis.url, "--tokens", tokens_file("secret", "*"));
@@ -351,9 +335,8 @@ static void test_term_while_it_reloads(void **state)
  * When its terminal closes, the daemon exits on SIGHUP instead of reloading, since the user has no
  * other way to end it.
  */
-static void test_it_ends_with_its_terminal(void **state)
+TEST(test_it_ends_with_its_terminal)
 {
-	(void)state;
 	char log[256];
 	int terminal, status = 0;
 
@@ -378,22 +361,4 @@ static void test_it_ends_with_its_terminal(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	assert_true(proc_wrote(&p, "draining"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_term_drains),
-		cmocka_unit_test(test_term_when_idle_is_quick),
-		cmocka_unit_test(test_term_with_halves),
-		cmocka_unit_test(test_term_with_halves_left),
-		cmocka_unit_test(test_drain_has_an_end),
-		cmocka_unit_test(test_second_term_is_immediate),
-		cmocka_unit_test(test_term_answers_all_waiters),
-		cmocka_unit_test(test_term_while_it_starts),
-		cmocka_unit_test(test_term_while_it_reloads),
-		cmocka_unit_test(test_it_ends_with_its_terminal),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -2,19 +2,12 @@
  * --embedded: a private redis-server starts and ends with the daemon. Its data in a given folder
  * outlives both.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "test.h"
 
 enum { END_MS = 5000 };
 
@@ -24,16 +17,16 @@ static const char *dir;
 
 static int set_up(void **state)
 {
-	(void)state;
 	dir = temp_dir();
 	snprintf(option, sizeof(option), "--embedded=%s/data", dir);
 	memset(&patternd, 0, sizeof(patternd));
 	return 0;
 }
 
-static void test_survives_restart(void **state)
+SUITE(.before = set_up);
+
+TEST(test_survives_restart)
 {
-	(void)state;
 	daemon_start(&patternd, option);
 	pid_t redis = proc_child_of(patternd.proc.pid);
 	assert_true(redis > 0);
@@ -52,11 +45,10 @@ static void test_survives_restart(void **state)
 	daemon_stop(&patternd);
 }
 
-static void test_second_daemon_is_refused(void **state)
+TEST(test_second_daemon_is_refused)
 {
 	struct daemon second = { 0 };
 
-	(void)state;
 	daemon_start(&patternd, option);
 	int status = daemon_run(&second, "--listen", "127.0.0.1:0", option);
 	assert_in_range(status, 1, 127);
@@ -71,9 +63,8 @@ static void test_second_daemon_is_refused(void **state)
  * After kill -9 of the daemon, the redis-server ends too, the folder is usable, and no answered
  * write is lost.
  */
-static void test_killed(void **state)
+TEST(test_killed)
 {
-	(void)state;
 	daemon_start(&patternd, option);
 	pid_t redis = proc_child_of(patternd.proc.pid);
 	struct client *c = client_open(patternd.port);
@@ -92,9 +83,8 @@ static void test_killed(void **state)
  * After the redis-server is killed, the daemon starts another or exits with an error. It does not
  * run without one.
  */
-static void test_redis_killed(void **state)
+TEST(test_redis_killed)
 {
-	(void)state;
 	daemon_start(&patternd, option);
 	struct client *c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/pv/home", NULL), 200);
@@ -109,11 +99,10 @@ static void test_redis_killed(void **state)
 		assert_int_not_equal(proc_exit_status(&patternd.proc), 0);
 }
 
-static void test_temporary_folder(void **state)
+TEST(test_temporary_folder)
 {
 	char variable[256];
 
-	(void)state;
 	snprintf(variable, sizeof(variable), "TMPDIR=%s", dir);
 	const char *const with_dir[] = { variable, NULL };
 	patternd.proc.env = with_dir;
@@ -128,9 +117,8 @@ static void test_temporary_folder(void **state)
 	assert_int_equal(rmdir(dir), 0); /* nothing remained in it */
 }
 
-static void test_no_such_program(void **state)
+TEST(test_no_such_program)
 {
-	(void)state;
 	int status =
 		daemon_run(&patternd, "--listen", "127.0.0.1:0", option, "--redis-server", "/no/such/redis-server");
 	assert_in_range(status, 1, 127);
@@ -138,42 +126,38 @@ static void test_no_such_program(void **state)
 }
 
 /* A container may have neither a redis-server nor /tmp: the error names the redis-server. */
-static void test_nothing_there(void **state)
+TEST(test_nothing_there)
 {
 	static const char *const bare[] = { "PATH=/no/such", "TMPDIR=/no/such", NULL };
 
-	(void)state;
 	patternd.proc.env = bare;
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded"), 2);
 	assert_true(proc_wrote(&patternd.proc, "redis-server: no such program"));
 	assert_true(proc_wrote(&patternd.proc, "--redis"));
 }
 
-static void test_no_temporary_folder(void **state)
+TEST(test_no_temporary_folder)
 {
 	static const char *const without[] = { "TMPDIR=/no/such", NULL };
 
-	(void)state;
 	patternd.proc.env = without;
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded"), 2);
 	assert_true(proc_wrote(&patternd.proc, "/no/such"));
 	assert_true(proc_wrote(&patternd.proc, "--embedded=DIR"));
 }
 
-static void test_unusable_folder(void **state)
+TEST(test_unusable_folder)
 {
-	(void)state;
 	int status = daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded=/proc/no/such");
 	assert_in_range(status, 1, 127);
 	assert_true(proc_wrote(&patternd.proc, "/proc/no/such"));
 }
 
 /* No other user has access: no TCP port, and a socket for its owner only. */
-static void test_private(void **state)
+TEST(test_private)
 {
 	char path[300];
 
-	(void)state;
 	daemon_start(&patternd, option);
 	pid_t redis = proc_child_of(patternd.proc.pid);
 	snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)redis);
@@ -182,17 +166,4 @@ static void test_private(void **state)
 	assert_null(strstr(command, "*:")); /* redis-server has "*:6379" there when it listens on TCP */
 	free(command);
 	daemon_stop(&patternd);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup(function, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(test_survives_restart), TEST(test_second_daemon_is_refused), TEST(test_killed),
-		TEST(test_redis_killed),     TEST(test_temporary_folder),         TEST(test_no_such_program),
-		TEST(test_nothing_there),    TEST(test_no_temporary_folder),      TEST(test_unusable_folder),
-		TEST(test_private),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* Feeds over HTTP: any JSON in order, retention, pages, deleted items, replays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 static const char *id_at(struct answer a, size_t i)
 {
@@ -29,9 +21,10 @@ static void items_are(struct answer a, const char *wanted)
 	assert_string_equal(got, wanted);
 }
 
-static void the_newest_comes_first(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(the_newest_comes_first)
 {
-	(void)state;
 	struct answer a = get("/feeds/home/items");
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
@@ -52,9 +45,8 @@ static void the_newest_comes_first(void **state)
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 }
 
-static void pages_lead_to_the_end(void **state)
+TEST(pages_lead_to_the_end)
 {
-	(void)state;
 	static const char *const wrong[] = { "0",
 					     "1",
 					     "-1",
@@ -93,9 +85,8 @@ static void pages_lead_to_the_end(void **state)
 	}
 }
 
-static void an_item_is_deleted_by_its_id(void **state)
+TEST(an_item_is_deleted_by_its_id)
 {
-	(void)state;
 	static const char *const none[] = {
 		"x", "1", "0-0", "1-1", "1-1-1", "%2B1-1", "18446744073709551615-0", "99999999999999999999999-1"
 	};
@@ -121,9 +112,8 @@ static void an_item_is_deleted_by_its_id(void **state)
 }
 
 /* An interrupted push has left more old items than one call drops: the delete drops them first. */
-static void a_delete_drops_what_a_push_left(void **state)
+TEST(a_delete_drops_what_a_push_left)
 {
-	(void)state;
 	char body[8192] = "{\"items\":[", target[96];
 
 	for (int i = 0; i < 1000; i++)
@@ -140,11 +130,10 @@ static void a_delete_drops_what_a_push_left(void **state)
 }
 
 /* The schema of an arbitrary JSON value has no maximum length: the daemon checks it. */
-static void an_item_has_64_kib(void **state)
+TEST(an_item_has_64_kib)
 {
 	char *body = NULL;
 
-	(void)state;
 	for (int more = 0; more < 2; more++) {
 		assert_true(asprintf(&body, "{\"items\":[0,\"%0*d\"]}", 65534 + more, 0) > 0); /* plus the two quotes */
 		struct answer a = post("/feeds/home/items", body);
@@ -159,9 +148,8 @@ static void an_item_has_64_kib(void **state)
 }
 
 /* The push has far more items to drop than one call drops. */
-static void much_is_dropped_at_once(void **state)
+TEST(much_is_dropped_at_once)
 {
-	(void)state;
 	for (int i = 0; i < 3500; i++)
 		server_command(&redis, "XADD p:feed:{home} 1-* item %d", i);
 	struct answer a =
@@ -181,27 +169,11 @@ static void much_is_dropped_at_once(void **state)
  * Items that an interrupted push has yet to drop are not counted in the size that the next push
  * returns.
  */
-static void a_size_is_without_what_is_still_dropped(void **state)
+TEST(a_size_is_without_what_is_still_dropped)
 {
-	(void)state;
 	for (int i = 0; i < 600; i++)
 		server_command(&redis, "XADD p:feed:{home} 1-* item %d", i);
 	server_command(&redis, "HSET p:feed:{home}:meta limit 5 excess 595");
 	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[\"x\"],\"max_items\":10000}"), "/size"), 6);
 	assert_int_equal(int_at(get("/feeds/home"), "/size"), 6);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_newest_comes_first, stage_forget),
-		cmocka_unit_test_teardown(pages_lead_to_the_end, stage_forget),
-		cmocka_unit_test_teardown(an_item_is_deleted_by_its_id, stage_forget),
-		cmocka_unit_test_teardown(a_delete_drops_what_a_push_left, stage_forget),
-		cmocka_unit_test_teardown(an_item_has_64_kib, stage_forget),
-		cmocka_unit_test_teardown(much_is_dropped_at_once, stage_forget),
-		cmocka_unit_test_teardown(a_size_is_without_what_is_still_dropped, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("feeds", tests, stage_open, stage_close);
 }

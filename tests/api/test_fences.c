@@ -1,14 +1,6 @@
 /* Fences over HTTP: which fences pass, which problem a stale fence gets, and what a retry gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 #define KEY "Idempotency-Key: "
 
@@ -39,9 +31,10 @@ static void assert_stale(const char *name, int64_t fence, int64_t highest)
 	assert_int_equal(int_at(a, "/highest"), highest);
 }
 
-static void a_smaller_fence_is_stale(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_smaller_fence_is_stale)
 {
-	(void)state;
 	assert_string_equal(get("/fences/a").body, "{\"name\":\"a\",\"highest\":null}\n");
 	assert_passes("a", 33);
 	assert_passes("b", 1); /* each name has its own fence */
@@ -51,9 +44,8 @@ static void a_smaller_fence_is_stale(void **state)
 }
 
 /* The purpose of fences: the first holder slept until its lock had expired. */
-static void the_fences_of_a_lock_are_distinguished(void **state)
+TEST(the_fences_of_a_lock_are_distinguished)
 {
-	(void)state;
 	struct answer first = post("/locks/l", "{\"ttl_ms\":60000}");
 	assert_passes("r", int_at(first, "/fence"));
 	server_command(&redis, "DEL p:lock:{l}"); /* as when it expires */
@@ -67,25 +59,13 @@ static void the_fences_of_a_lock_are_distinguished(void **state)
  * Clients may send an Idempotency-Key with every POST. A late writer must be refused, even if its
  * first check had the same key and passed.
  */
-static void a_key_makes_no_exception(void **state)
+TEST(a_key_makes_no_exception)
 {
 	static const char seven[] = "{\"fence\":7}", five[] = "{\"fence\":5}";
 
-	(void)state;
 	assert_status(http(client, "POST", "/fences/a", five, KEY "one"), 200);
 	assert_status(http(client, "POST", "/fences/a", five, KEY "one"), 200);
 	assert_status(http(client, "POST", "/fences/a", seven, KEY "one"), 200);
 	assert_problem(http(client, "POST", "/fences/a", five, KEY "one"), 409, "stale_fence", "none");
 	assert_int_equal(server_keys(&redis), 1); /* and there is no record */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_smaller_fence_is_stale, stage_forget),
-		cmocka_unit_test_teardown(the_fences_of_a_lock_are_distinguished, stage_forget),
-		cmocka_unit_test_teardown(a_key_makes_no_exception, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("fences", tests, stage_open, stage_close);
 }

@@ -3,16 +3,9 @@
  * test_geo_nearby.c.)
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
+#include "test.h"
 
 enum { SET_MAX = 400 };
 
@@ -52,11 +45,12 @@ static void assert_palermo(struct answer a, const char *below)
 
 /* ---- Members ---- */
 
-static void a_member_is_put_moved_and_removed(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_member_is_put_moved_and_removed)
 {
 	static const char target[] = "/geo/Sicily/members/Palermo";
 
-	(void)state;
 	struct answer a = http(client, "PUT", target, "{\"longitude\":1,\"latitude\":-2.5}");
 	assert_status(a, 201);
 	assert_near(real_at(a, "/longitude"), 1, 1e-5);
@@ -73,7 +67,7 @@ static void a_member_is_put_moved_and_removed(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void many_are_added_all_or_none(void **state)
+TEST(many_are_added_all_or_none)
 {
 	static const struct {
 		const char *members;
@@ -87,7 +81,6 @@ static void many_are_added_all_or_none(void **state)
 		  1, 1, 4 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct answer a = add(rows[i].members);
 		assert_status(a, 200);
@@ -104,11 +97,10 @@ static void many_are_added_all_or_none(void **state)
 	assert_problem(add(""), 400, NULL, "none");
 }
 
-static void a_retried_add_returns_the_first_figures(void **state)
+TEST(a_retried_add_returns_the_first_figures)
 {
 	static const char body[] = "{\"members\":[" PALERMO "]}";
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", "/geo/Sicily/members", body, "Idempotency-Key: one");
 		assert_int_equal(int_at(a, "/added_count"), 1);
@@ -120,7 +112,7 @@ static void a_retried_add_returns_the_first_figures(void **state)
 	assert_int_equal(int_at(get("/geo/Sicily"), "/size"), 1);
 }
 
-static void places_outside_the_ranges_are_named(void **state)
+TEST(places_outside_the_ranges_are_named)
 {
 	static const struct {
 		const char *longitude, *latitude, *pointer; /* NULL: the position is valid */
@@ -131,7 +123,6 @@ static void places_outside_the_ranges_are_named(void **state)
 	};
 	char body[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(body, sizeof(body), "{\"longitude\":%s,\"latitude\":%s}", rows[i].longitude, rows[i].latitude);
 		struct answer a = http(client, "PUT", "/geo/edges/members/m", body);
@@ -149,11 +140,10 @@ static void places_outside_the_ranges_are_named(void **state)
 		       "wrong_type", "none");
 }
 
-static void lookup_keeps_the_order_asked(void **state)
+TEST(lookup_keeps_the_order_asked)
 {
 	static const char ask[] = "{\"members\":[\"nobody\",\"Catania\",\"Palermo\",\"Catania\"]}";
 
-	(void)state;
 	add(PALERMO "," CATANIA);
 	struct answer a = http(client, "POST", "/geo/Sicily/lookup", ask);
 	assert_status(a, 200);
@@ -170,9 +160,8 @@ static void lookup_keeps_the_order_asked(void **state)
 
 /* ---- Sets ---- */
 
-static void sets_are_looked_at_listed_and_deleted(void **state)
+TEST(sets_are_looked_at_listed_and_deleted)
 {
-	(void)state;
 	struct answer a = get("/geo/Sicily");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/size"), 0);
@@ -224,12 +213,11 @@ static int members_paged(const char *set, const char *match, int limit)
 }
 
 /* Redis stores a small set in one piece and a large set in a table: both must be cut into pages. */
-static void paging_finds_every_member_once(void **state)
+TEST(paging_finds_every_member_once)
 {
 	static const int sizes[] = { 5, 100, SET_MAX }, limits[] = { 1, 7, 99, 1000 };
 	const size_t size = SET_MAX * 64;
 
-	(void)state;
 	for (size_t s = 0; s < 3; s++) {
 		char set[16], target[64], *body = malloc(size);
 		size_t n = (size_t)snprintf(body, size, "{\"members\":[");
@@ -249,7 +237,7 @@ static void paging_finds_every_member_once(void **state)
 	assert_problem(get("/geo/set2/members?cursor=x"), 400, "invalid_value", "none");
 }
 
-static void names_of_all_kinds(void **state)
+TEST(names_of_all_kinds)
 {
 	static const char *const rows[][2] = {
 		{ "a%2Fb", "a/b" },
@@ -273,7 +261,6 @@ static void names_of_all_kinds(void **state)
 	};
 	char target[96], where[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(target, sizeof(target), "/geo/%s/members/%s", rows[i][0], rows[i][0]);
 		snprintf(where, sizeof(where), "/geo/nearby?name=%s&member=%s&radius=1", rows[i][0], rows[i][0]);
@@ -285,20 +272,4 @@ static void names_of_all_kinds(void **state)
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
 		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
 			       "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_member_is_put_moved_and_removed, stage_forget),
-		cmocka_unit_test_teardown(many_are_added_all_or_none, stage_forget),
-		cmocka_unit_test_teardown(a_retried_add_returns_the_first_figures, stage_forget),
-		cmocka_unit_test_teardown(places_outside_the_ranges_are_named, stage_forget),
-		cmocka_unit_test_teardown(lookup_keeps_the_order_asked, stage_forget),
-		cmocka_unit_test_teardown(sets_are_looked_at_listed_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(paging_finds_every_member_once, stage_forget),
-		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("geo", tests, stage_open, stage_close);
 }

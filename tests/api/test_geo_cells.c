@@ -4,17 +4,10 @@
  * tests cover settings, cursors and removal of split sets. (Searches: test_geo_seams.c.)
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
 #include "stride.h"
+#include "test.h"
 
 enum { MEMBERS = 600, BODY = 64 * 1024 };
 
@@ -149,12 +142,13 @@ static void search_both(const char *what)
 	assert_same_results(plain, get(target), what);
 }
 
-static void geojson_of_a_split_set(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(geojson_of_a_split_set)
 {
 	static const char rest[] = "&member=m1&radius=20000&unit=km&limit=20";
 	char target[200];
 
-	(void)state;
 	make_both("{\"cells\":5}");
 	snprintf(target, sizeof(target), "/geo/nearby?name=plain%s", rest);
 	struct answer plain = http(client, "GET", target, NULL, "Accept: application/geo+json");
@@ -170,9 +164,8 @@ static void geojson_of_a_split_set(void **state)
 	free(body);
 }
 
-static void members_move_and_go(void **state)
+TEST(members_move_and_go)
 {
-	(void)state;
 	srand(11);
 	make_both("{\"cells\":16}");
 	for (int i = 0; i < 300 / stride(); i++) {
@@ -229,11 +222,10 @@ static int walk(const char *set, int limit, const char *match, bool *seen)
 	return 0;
 }
 
-static void a_list_walks_through_all_cells(void **state)
+TEST(a_list_walks_through_all_cells)
 {
 	static const int limits[] = { 1000, 100, 7 };
 
-	(void)state;
 	make_both("{\"cells\":40}");
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		bool seen[MEMBERS] = { false };
@@ -253,11 +245,10 @@ static void a_list_walks_through_all_cells(void **state)
 	assert_problem(in_set("plain", "GET", "/members?cursor=1-0", NULL), 400, "invalid_value", "none");
 }
 
-static void no_key_is_much_larger_than_another(void **state)
+TEST(no_key_is_much_larger_than_another)
 {
 	enum { CELLS = 10 };
 
-	(void)state;
 	configure("split", "PUT", "{\"cells\":10}", 201, 0, CELLS);
 	/* All members are in one street. */
 	static char body[BODY];
@@ -272,9 +263,8 @@ static void no_key_is_much_larger_than_another(void **state)
 	assert_int_equal(server_keys(&redis), CELLS + 1);
 }
 
-static void cells_are_set_before_there_are_members(void **state)
+TEST(cells_are_set_before_there_are_members)
 {
-	(void)state;
 	assert_problem(in_set("a", "PUT", "", NULL), 400, NULL, "none");
 	assert_problem(in_set("a", "PATCH", "", "{\"cells\":3}"), 404, "not_found", "none");
 	configure("a", "PUT", "{}", 201, 0, 16);
@@ -306,11 +296,10 @@ static void cells_are_set_before_there_are_members(void **state)
 }
 
 /* The set keeps its members. From then on it exists even without members. */
-static void a_set_made_by_its_members_gets_settings(void **state)
+TEST(a_set_made_by_its_members_gets_settings)
 {
 	static const char *const methods[] = { "PUT", "PATCH" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
 		configure("a", methods[i], "{}", 200, 1, 16);
@@ -338,9 +327,8 @@ static struct answer add_fifty(const char *set)
 	return in_set(set, "POST", "/members", body);
 }
 
-static void a_set_expires_whole(void **state)
+TEST(a_set_expires_whole)
 {
-	(void)state;
 	struct answer a = configure("a", "PUT", "{\"cells\":3,\"ttl_ms\":600000}", 201, 0, 3);
 	int64_t at = int_at(a, "/expires_at_ms");
 	assert_status(add_fifty("a"), 200);
@@ -363,9 +351,8 @@ static void a_set_expires_whole(void **state)
 	assert_problem(in_set("a", "PATCH", "", "{}"), 404, "not_found", "none");
 }
 
-static void a_split_set_is_listed_and_deleted(void **state)
+TEST(a_split_set_is_listed_and_deleted)
 {
-	(void)state;
 	configure("big", "PUT", "{\"cells\":1024}", 201, 0, 1024);
 	struct answer a = get("/geo");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
@@ -387,12 +374,11 @@ static void a_split_set_is_listed_and_deleted(void **state)
 	assert_problem(in_set("big", "DELETE", "", NULL), 404, "not_found", "none");
 }
 
-static void a_retry_of_many_is_done_once(void **state)
+TEST(a_retry_of_many_is_done_once)
 {
 	static const char body[] =
 		"{\"members\":[{\"member\":\"a\",\"longitude\":1,\"latitude\":1},{\"member\":\"b\",\"longitude\":2,\"latitude\":2}]}";
 
-	(void)state;
 	configure("split", "PUT", "{\"cells\":9}", 201, 0, 9);
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", "/geo/split/members", body, "Idempotency-Key: once");
@@ -404,9 +390,8 @@ static void a_retry_of_many_is_done_once(void **state)
 	assert_problem(in_set("split", "GET", "/members/a", NULL), 404, "not_found", "none");
 }
 
-static void what_is_not_ours_is_left_alone(void **state)
+TEST(what_is_not_ours_is_left_alone)
 {
-	(void)state;
 	server_command(&redis, "HSET p:geo:{foreign} field value");
 	assert_problem(in_set("foreign", "GET", "", NULL), 500, "foreign_key", "none");
 	assert_problem(in_set("foreign", "PUT", "", "{\"cells\":2}"), 500, "foreign_key", "none");
@@ -420,22 +405,4 @@ static void what_is_not_ours_is_left_alone(void **state)
 	assert_problem(add_fifty("split"), 500, "foreign_key", "none");
 	assert_int_equal(int_at(in_set("split", "GET", "", NULL), "/size"), 0);
 	assert_int_equal(server_command(&redis, "EXISTS p:geo:{split}:0")->integer, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(geojson_of_a_split_set, stage_forget),
-		cmocka_unit_test_teardown(members_move_and_go, stage_forget),
-		cmocka_unit_test_teardown(a_list_walks_through_all_cells, stage_forget),
-		cmocka_unit_test_teardown(no_key_is_much_larger_than_another, stage_forget),
-		cmocka_unit_test_teardown(cells_are_set_before_there_are_members, stage_forget),
-		cmocka_unit_test_teardown(a_set_made_by_its_members_gets_settings, stage_forget),
-		cmocka_unit_test_teardown(a_set_expires_whole, stage_forget),
-		cmocka_unit_test_teardown(a_split_set_is_listed_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(a_retry_of_many_is_done_once, stage_forget),
-		cmocka_unit_test_teardown(what_is_not_ours_is_left_alone, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("geo cells", tests, stage_open, stage_close);
 }

@@ -3,16 +3,9 @@
  * Redis's figures. (Members and sets: test_geo.c.)
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
+#include "test.h"
 
 /* The example of the Redis documentation, with its figures. */
 #define PALERMO "{\"member\":\"Palermo\",\"longitude\":13.361389,\"latitude\":38.115556}"
@@ -51,7 +44,9 @@ static void assert_palermo(struct answer a, const char *below)
 	assert_string_equal(text_at(a, pointer), "sqc8b49rny0");
 }
 
-static void distance_in_every_unit(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(distance_in_every_unit)
 {
 	static const struct {
 		const char *query, *unit;
@@ -62,7 +57,6 @@ static void distance_in_every_unit(void **state)
 	};
 	char target[96];
 
-	(void)state;
 	add(PALERMO "," CATANIA);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(target, sizeof(target), "/geo/Sicily/distance?from=Palermo&to=Catania%s", rows[i].query);
@@ -98,7 +92,7 @@ static const char *results_of(struct answer a)
 	return line;
 }
 
-static void nearby_finds_the_nearest_first(void **state)
+TEST(nearby_finds_the_nearest_first)
 {
 	static const struct {
 		const char *query, *unit, *results;
@@ -120,7 +114,6 @@ static void nearby_finds_the_nearest_first(void **state)
 	};
 	char target[160];
 
-	(void)state;
 	add(PALERMO "," CATANIA "," EDGES);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(target, sizeof(target), "/geo/nearby?name=Sicily&%s", rows[i].query);
@@ -133,11 +126,10 @@ static void nearby_finds_the_nearest_first(void **state)
 	assert_palermo(a, "/items/0");
 }
 
-static void nearby_stops_at_ten_by_default(void **state)
+TEST(nearby_stops_at_ten_by_default)
 {
 	char member[96];
 
-	(void)state;
 	for (int i = 0; i < 12; i++) {
 		snprintf(member, sizeof(member), "{\"member\":\"m%d\",\"longitude\":1,\"latitude\":1.%02d}", i, i);
 		add(member);
@@ -178,13 +170,12 @@ static const char *paged(size_t limit, const char *sort)
 	return line;
 }
 
-static void nearby_continues_page_by_page(void **state)
+TEST(nearby_continues_page_by_page)
 {
 	static const char *const settings[] = { NULL, "{}", "{\"cells\":5}" };
 	static const char *const wrong[] = { "x", "-1", "1x", "1-0", "1000", "10000", "99999999999999999999" };
 	char text[128];
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		if (settings[i])
 			assert_status(http(client, "PUT", "/geo/Sicily", settings[i]), 201);
@@ -210,13 +201,12 @@ static void nearby_continues_page_by_page(void **state)
 }
 
 /* A search returns at most a thousand results, however many members there are. */
-static void nearby_ends_after_a_thousand(void **state)
+TEST(nearby_ends_after_a_thousand)
 {
 	enum { EACH = 1000 };
 	static const char *const settings[] = { "{}", "{\"cells\":5}" };
 	static char body[EACH * 64];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		assert_status(http(client, "PUT", "/geo/Sicily", settings[i]), 201);
 		for (int m = 0; m < 2 * EACH;) {
@@ -303,12 +293,11 @@ static void assert_as_redis(const char *query, size_t limit, const char *search,
 	} while (*cursor);
 }
 
-static void several_sets_are_searched_as_one(void **state)
+TEST(several_sets_are_searched_as_one)
 {
 	static const char around[] = "name=s0&name=s1&name=s2&name=s3&longitude=11&latitude=41&unit=km";
 	char query[160];
 
-	(void)state;
 	fill_sets();
 	for (size_t limit = 7; limit <= 1000; limit *= 5) {
 		snprintf(query, sizeof(query), "%s&radius=70", around);
@@ -330,9 +319,8 @@ static void several_sets_are_searched_as_one(void **state)
 	assert_string_equal(text_at(a, "/features/0/properties/name"), "s1");
 }
 
-static void the_centre_can_be_left_out(void **state)
+TEST(the_centre_can_be_left_out)
 {
-	(void)state;
 	fill_sets();
 	for (size_t limit = 1; limit <= 400; limit *= 4)
 		assert_as_redis("name=s2&name=s0&name=s1&name=s3&member=m5&radius=60&unit=km&exclude_member=true",
@@ -366,11 +354,10 @@ static void the_centre_can_be_left_out(void **state)
 	assert_status(get("/geo/nearby?name=s1&longitude=1&latitude=1&radius=0&exclude_member=false"), 200);
 }
 
-static void at_most_ten_sets_are_searched(void **state)
+TEST(at_most_ten_sets_are_searched)
 {
 	char target[256] = "/geo/nearby?longitude=1&latitude=1&radius=1&name=s0";
 
-	(void)state;
 	for (int i = 1; i < 10; i++)
 		snprintf(target + strlen(target), sizeof(target) - strlen(target), "&name=s%d", i);
 	assert_status(get(target), 200);
@@ -378,7 +365,7 @@ static void at_most_ten_sets_are_searched(void **state)
 	assert_problem(get(target), 400, "out_of_range", "none");
 }
 
-static void nearby_wants_one_centre_and_one_shape(void **state)
+TEST(nearby_wants_one_centre_and_one_shape)
 {
 	static const struct {
 		const char *query;
@@ -405,7 +392,6 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 	};
 	char target[160];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(target, sizeof(target), "/geo/nearby?name=nothing&%s", rows[i].query);
 		struct answer a = get(target);
@@ -423,11 +409,10 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 	assert_problem(get("/geo/nearby?member=m&radius=1"), 400, "missing_field", "none");
 }
 
-static void nearby_as_geojson(void **state)
+TEST(nearby_as_geojson)
 {
 	static const char target[] = "/geo/nearby?name=Sicily&longitude=15&latitude=37&radius=200&unit=km&order=desc";
 
-	(void)state;
 	add(PALERMO "," CATANIA);
 	struct answer a = http(client, "GET", target, NULL, GEOJSON);
 	assert_status(a, 200);
@@ -455,22 +440,4 @@ static void nearby_as_geojson(void **state)
 				    "application/json");
 	/* No other operation returns GeoJSON. */
 	assert_problem(http(client, "GET", "/geo/Sicily", NULL, GEOJSON), 406, "not_acceptable", "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(distance_in_every_unit, stage_forget),
-		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, stage_forget),
-		cmocka_unit_test_teardown(nearby_stops_at_ten_by_default, stage_forget),
-		cmocka_unit_test_teardown(nearby_continues_page_by_page, stage_forget),
-		cmocka_unit_test_teardown(nearby_ends_after_a_thousand, stage_forget),
-		cmocka_unit_test_teardown(several_sets_are_searched_as_one, stage_forget),
-		cmocka_unit_test_teardown(the_centre_can_be_left_out, stage_forget),
-		cmocka_unit_test_teardown(at_most_ten_sets_are_searched, stage_forget),
-		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, stage_forget),
-		cmocka_unit_test_teardown(nearby_as_geojson, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("geo nearby", tests, stage_open, stage_close);
 }

@@ -5,17 +5,10 @@
  * latitude. Circles and boxes reach beyond the poles.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
 #include "stride.h"
+#include "test.h"
 
 enum { MEMBERS = 300, SEARCHES = 500, BODY = 32 * 1024 };
 
@@ -207,11 +200,12 @@ static void search_anywhere(void)
 	}
 }
 
-static void no_member_is_missed(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(no_member_is_missed)
 {
 	static const char *const cells[] = { "{\"cells\":7}", "{\"cells\":200}" };
 
-	(void)state;
 	srand(7);
 	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
 		configure(cells[i]);
@@ -226,7 +220,7 @@ static void no_member_is_missed(void **state)
  * The area has a member that a single GEOSEARCH misses, and there are others inside and outside.
  * The daemon finds the member even with a small limit.
  */
-static void at_the_rim(void **state)
+TEST(at_the_rim)
 {
 	static const struct {
 		struct area area;
@@ -252,7 +246,6 @@ static void at_the_rim(void **state)
 		{ { { -65.944445, 85.051045 }, -1, 459751.4204834, 3075.17438 }, { -90.006, 85.0374 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct area area = rows[i].area;
 		struct place places[40] = { rows[i].member };
@@ -274,7 +267,7 @@ static void at_the_rim(void **state)
 }
 
 /* Each operation returns a position at the bounds as its neighbour on the grid. */
-static void bounds_are_stored(void **state)
+TEST(bounds_are_stored)
 {
 	static const struct {
 		struct place asked;
@@ -286,7 +279,6 @@ static void bounds_are_stored(void **state)
 	};
 	char body[80];
 
-	(void)state;
 	configure("{\"cells\":3}");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(body, sizeof(body), "{\"longitude\":%.17g,\"latitude\":%.17g}", rows[i].asked.longitude,
@@ -300,15 +292,4 @@ static void bounds_are_stored(void **state)
 			assert_true(fabs(real_at(a, "/latitude") - rows[i].latitude) < 3e-6);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(no_member_is_missed, stage_forget),
-		cmocka_unit_test_teardown(at_the_rim, stage_forget),
-		cmocka_unit_test_teardown(bounds_are_stored, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("geo seams", tests, stage_open, stage_close);
 }

@@ -2,19 +2,12 @@
  * GET /info/history: each sample has the figures of its interval, waits are not a part of
  * durations, and the number of samples is bounded.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/leap.h"
 #include "../support/redis_cluster.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { INTERVAL_S = 2, SOON_MS = 8000 };
 
@@ -84,11 +77,10 @@ static bool is_about(double value, double wanted)
 	return value > wanted * 0.9 && value < wanted * 1.1;
 }
 
-static void rates_are_of_what_happened(void **state)
+TEST(rates_are_of_what_happened)
 {
 	enum { REFUSED = 50 };
 
-	(void)state;
 	next_sample();
 	for (int i = 0; i <= REFUSED; i++)
 		http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":600000}");
@@ -112,9 +104,8 @@ static double longest_ms(void)
 }
 
 /* A request that waits for three seconds does not make the daemon slow. */
-static void waits_are_not_in_durations(void **state)
+TEST(waits_are_not_in_durations)
 {
-	(void)state;
 	struct raw *w = waiter_parked(&patternd, &redis, "empty", "{\"wait_ms\":3000}");
 	leap(&patternd, 3);
 	assert_status(waiter_answer(w, "/queues/empty/receive", SOON_MS), 200);
@@ -127,9 +118,8 @@ static void waits_are_not_in_durations(void **state)
 	assert_true(longest_ms() < 2500);
 }
 
-static void percentiles_are_ordered(void **state)
+TEST(percentiles_are_ordered)
 {
-	(void)state;
 	struct answer a = history(0);
 	double longest = longest_ms();
 	size_t seen = 0;
@@ -147,9 +137,8 @@ static void percentiles_are_ordered(void **state)
 	assert_true(seen > 0);
 }
 
-static void only_later_samples_are_returned(void **state)
+TEST(only_later_samples_are_returned)
 {
-	(void)state;
 	next_sample();
 	next_sample();
 	int64_t first = json_integer_value(member(history(0), 0, "at_ms"));
@@ -162,7 +151,6 @@ static void only_later_samples_are_returned(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url);
@@ -173,21 +161,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates_are_of_what_happened),
-		cmocka_unit_test(waits_are_not_in_durations),
-		cmocka_unit_test(percentiles_are_ordered),
-		cmocka_unit_test(only_later_samples_are_returned),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

@@ -2,18 +2,10 @@
  * HTTPS: which clients are accepted, and certificates that change. Waiting, streaming and
  * disconnecting work over TLS as they do without it.
  */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-
-#include <cmocka.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <signal.h>
+#include <sys/socket.h>
 
 #include "../support/certificates.h"
 #include "../support/daemon.h"
@@ -22,6 +14,7 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { ANSWER_MS = 5000, HANDSHAKE_MS = 1500, GRACE_MS = 1000 };
 
@@ -37,7 +30,6 @@ static struct certificate for_localhost(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	ca = certificate_make((struct certificate_wish){ .name = "a CA" });
 	own = for_localhost();
@@ -46,7 +38,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
@@ -57,7 +48,6 @@ static int tear_down(void **state)
 
 static int start_one(void **state)
 {
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	start("--idle-timeout-ms", "60000");
 	return 0;
@@ -65,7 +55,6 @@ static int start_one(void **state)
 
 static int stop_one(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_command(&redis, "FLUSHALL");
 	return 0;
@@ -98,11 +87,12 @@ static struct raw *connect_secured(void)
 
 /* ---- Which clients are accepted ---- */
 
-static void test_served(void **state)
+SUITE(.open = set_up, .close = tear_down, .before = start_one, .after = stop_one);
+
+TEST(test_served)
 {
 	struct client *c = client_with(&ca, NULL);
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_status(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"a\":1}}"), 200);
 	assert_int_equal(int_at(http(c, "GET", "/counters/n", NULL), "/counters/a"), 100);
@@ -113,13 +103,12 @@ static void test_served(void **state)
 }
 
 /* Bodies and answers that need many TLS records. */
-static void test_large(void **state)
+TEST(test_large)
 {
 	enum { BYTES = 700 * 1024 };
 	struct client *c = client_with(&ca, NULL);
 	char *body = malloc(BYTES + 64);
 
-	(void)state;
 	assert_non_null(body);
 	size_t len = (size_t)sprintf(body, "{\"value\":\"");
 	memset(body + len, 'x', BYTES);
@@ -135,21 +124,19 @@ static void test_large(void **state)
 	client_close(c);
 }
 
-static void test_wrong_ca(void **state)
+TEST(test_wrong_ca)
 {
 	struct certificate other = certificate_make((struct certificate_wish){ .name = "another CA" });
 
-	(void)state;
 	assert_int_equal(status_with(&ca, NULL), 200);
 	assert_int_equal(status_with(&other, NULL), 0);
 	assert_int_equal(status_with(&ca, NULL), 200);
 }
 
-static void test_plain_on_tls_port(void **state)
+TEST(test_plain_on_tls_port)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
 	assert_true(raw_closed(r, ANSWER_MS));
 	assert_int_equal(raw_answers_left(r), 0);
@@ -175,9 +162,8 @@ static bool speaks(int version)
 	return ok;
 }
 
-static void test_versions(void **state)
+TEST(test_versions)
 {
-	(void)state;
 	assert_false(speaks(TLS1_VERSION));
 	assert_false(speaks(TLS1_1_VERSION));
 	assert_true(speaks(TLS1_2_VERSION));
@@ -212,7 +198,7 @@ static int alert_for(const struct certificate *shown, int version)
 	return ok ? 0 : reason - SSL_AD_REASON_OFFSET;
 }
 
-static void test_refusals_are_seen(void **state)
+TEST(test_refusals_are_seen, .before = no_fixture)
 {
 	struct certificate others = certificate_make((struct certificate_wish){ .name = "another CA" });
 	struct certificate good = certificate_make((struct certificate_wish){ .name = "a client", .by = &ca });
@@ -235,7 +221,6 @@ static void test_refusals_are_seen(void **state)
 	};
 	long refused = 0;
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	start("--tls-client-ca", ca.cert_path);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -250,13 +235,18 @@ static void test_refusals_are_seen(void **state)
 
 /* ---- Certificates that change ---- */
 
-static void test_reload(void **state)
+static int stop_replaced(void **state)
+{
+	own = for_localhost();
+	return stop_one(state);
+}
+
+TEST(test_reload, .before = no_fixture, .after = stop_replaced)
 {
 	struct certificate new_ca = certificate_make((struct certificate_wish){ .name = "a new CA" });
 	struct certificate fresh =
 		certificate_make((struct certificate_wish){ .name = "fresh", .dns = "localhost", .by = &new_ca });
 
-	(void)state;
 	own = for_localhost();
 	start("--log-level", "info");
 	struct client *before = client_with(&ca, NULL);
@@ -276,12 +266,6 @@ static void test_reload(void **state)
 	proc_signal(&patternd.proc, SIGHUP);
 	wait_until(proc_wrote(&patternd.proc, "tls_not_reloaded"), ANSWER_MS);
 	assert_int_equal(status_with(&new_ca, NULL), 200);
-}
-
-static int stop_replaced(void **state)
-{
-	own = for_localhost();
-	return stop_one(state);
 }
 
 /* ---- Handshakes that never end ---- */
@@ -306,12 +290,11 @@ static void send_whole_hello(const struct raw *r)
 }
 
 /* Unfinished handshakes use no CPU time, end with the timeout, and do not affect other clients. */
-static void test_unfinished_handshakes(void **state)
+TEST(test_unfinished_handshakes, .before = no_fixture)
 {
 	enum { EACH = 30 };
 	struct raw *r[2 * EACH];
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	start("--header-timeout-ms", "1500"); /* HANDSHAKE_MS */
 	assert_int_equal(status_with(&ca, NULL), 200);
@@ -334,12 +317,11 @@ static void test_unfinished_handshakes(void **state)
 
 /* ---- Waiting, streaming, disconnecting ---- */
 
-static void test_long_poll(void **state)
+TEST(test_long_poll)
 {
 	struct raw *r = connect_secured();
 	struct client *c = client_with(&ca, NULL);
 
-	(void)state;
 	assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
 	wait_until(metric_of(&patternd, "requests_waiting") == 1, ANSWER_MS);
 	assert_false(waiter_is_answered(r));
@@ -357,9 +339,8 @@ static void test_long_poll(void **state)
 	client_close(c);
 }
 
-static void test_leaving(void **state)
+TEST(test_leaving)
 {
-	(void)state;
 	for (int way = 0; way < 3; way++) {
 		struct raw *r = connect_secured();
 		assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
@@ -381,12 +362,11 @@ static void test_leaving(void **state)
 	client_close(c);
 }
 
-static void test_stream(void **state)
+TEST(test_stream)
 {
 	struct client *c = client_with(&ca, NULL);
 	struct raw *r = connect_secured();
 
-	(void)state;
 	assert_true(waiter_ask(r, "/locks/a/hold", "{\"ttl_ms\":300}", ""));
 	struct events *e = events_open(r, "/locks/a/hold");
 	assert_string_equal(events_next_named(e, ANSWER_MS).name, "acquired");
@@ -398,12 +378,11 @@ static void test_stream(void **state)
 	client_close(c);
 }
 
-static void test_drain(void **state)
+TEST(test_drain)
 {
 	struct raw *idle = connect_secured(), *busy = connect_secured(), *half = raw_connect(patternd.port),
 		   *held = connect_secured();
 
-	(void)state;
 	raw_send(half, hello, sizeof(hello) - 1);
 	assert_true(waiter_ask(busy, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
 	assert_true(waiter_ask(held, "/locks/a/hold", "{}", ""));
@@ -427,11 +406,10 @@ static void test_drain(void **state)
 }
 
 /* A second SIGTERM ends the daemon at once, even when connections are suspended. */
-static void test_leaves_at_once(void **state)
+TEST(test_leaves_at_once)
 {
 	struct raw *busy = connect_secured(), *half = raw_connect(patternd.port);
 
-	(void)state;
 	raw_send(half, hello, sizeof(hello) - 1);
 	assert_true(waiter_ask(busy, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
 	wait_until(metric_of(&patternd, "requests_waiting") == 1, ANSWER_MS);
@@ -442,25 +420,4 @@ static void test_leaves_at_once(void **state)
 	raw_close(busy);
 	raw_close(half);
 	patternd.port = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_served, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_large, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_wrong_ca, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_plain_on_tls_port, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_versions, start_one, stop_one),
-		cmocka_unit_test_teardown(test_refusals_are_seen, stop_one),
-		cmocka_unit_test_teardown(test_reload, stop_replaced),
-		cmocka_unit_test_teardown(test_unfinished_handshakes, stop_one),
-		cmocka_unit_test_setup_teardown(test_long_poll, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_leaving, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_stream, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_drain, start_one, stop_one),
-		cmocka_unit_test_setup_teardown(test_leaves_at_once, start_one, stop_one),
-	};
-
-	return cmocka_run_group_tests_name("https", tests, set_up, tear_down);
 }

@@ -2,16 +2,8 @@
  * The scope of an Idempotency-Key: a request is identified by its operation, path and key, however
  * the path is spelled and whatever the body contains.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 static struct answer send_with_key(const char *target, const char *body)
@@ -19,9 +11,10 @@ static struct answer send_with_key(const char *target, const char *body)
 	return http(client, "POST", target, body, "Idempotency-Key: k");
 }
 
-static void another_spelling_is_the_same_path(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(another_spelling_is_the_same_path)
 {
-	(void)state;
 	struct answer first = send_with_key("/queues/qa/messages", "{\"body\":1}");
 	struct answer again = send_with_key("/queues/q%61/messages", "{\"body\":1}");
 	assert_status(first, 201);
@@ -30,18 +23,16 @@ static void another_spelling_is_the_same_path(void **state)
 	assert_int_equal(int_at(get("/queues/qa"), "/ready"), 1);
 }
 
-static void another_path_is_another_request(void **state)
+TEST(another_path_is_another_request)
 {
-	(void)state;
 	assert_status(send_with_key("/queues/a/messages", "{\"body\":1}"), 201);
 	assert_status(send_with_key("/queues/b/messages", "{\"body\":1}"), 201);
 	assert_int_equal(int_at(get("/queues/a"), "/ready"), 1);
 	assert_int_equal(int_at(get("/queues/b"), "/ready"), 1);
 }
 
-static void another_operation_is_another_request(void **state)
+TEST(another_operation_is_another_request)
 {
-	(void)state;
 	assert_status(send_with_key("/uv/home", "{\"visitors\":[\"a\"]}"), 200);
 	assert_status(send_with_key("/pv/home", "{}"), 200);
 }
@@ -51,9 +42,8 @@ static void another_operation_is_another_request(void **state)
  * under the same key. In a Cluster another node may have that resource. That node does not know the
  * first request, so it carries out the second.
  */
-static void another_body_is_refused(void **state)
+TEST(another_body_is_refused)
 {
-	(void)state;
 	assert_status(send_with_key("/ratelimit", "{\"key\":\"a\",\"limit\":5,\"window_ms\":60000}"), 200);
 	assert_problem(send_with_key("/ratelimit", "{\"key\":\"a\",\"limit\":6,\"window_ms\":60000}"), 422,
 		       "idempotency_key_reused", "none");
@@ -80,7 +70,7 @@ static int64_t record_lasts_ms(void)
  * A change is recorded for a day, a grant for its ttl but at least a minute, a rate-limit decision
  * for its window. A client can ask for less.
  */
-static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
+TEST(a_record_is_kept_as_long_as_it_is_of_use)
 {
 	static const char day[] = "X: y", two_seconds[] = "Idempotency-TTL-Ms: 2000",
 			  year[] = "Idempotency-TTL-Ms: 99999999999";
@@ -104,7 +94,6 @@ static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
 		{ NULL, NULL, "/ratelimit", "{\"key\":\"a\",\"limit\":5,\"window_ms\":500000}", two_seconds, 2000 },
 	};
 
-	(void)state;
 	long records = metric_of(&patternd, "idempotency_records_total");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].before)
@@ -127,17 +116,4 @@ static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
 		assert_problem(a, 400, "out_of_range", "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), "Idempotency-TTL-Ms:");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(another_spelling_is_the_same_path, stage_forget),
-		cmocka_unit_test_teardown(another_path_is_another_request, stage_forget),
-		cmocka_unit_test_teardown(another_operation_is_another_request, stage_forget),
-		cmocka_unit_test_teardown(another_body_is_refused, stage_forget),
-		cmocka_unit_test_teardown(a_record_is_kept_as_long_as_it_is_of_use, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("idempotency", tests, stage_open, stage_close);
 }

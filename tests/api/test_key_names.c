@@ -3,17 +3,9 @@
  * key, a path or a Cluster. Each accepted name has its own key below the prefix. All keys of one
  * resource have its name as their hash tag, so that they share a slot.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/stage.h"
 #include "../support/stride.h"
+#include "test.h"
 
 enum { TRIES = 600, LONGEST = 6 };
 
@@ -89,9 +81,10 @@ static void check_key(const redisReply *key, const char *kind)
 	assert_true(is_taken(tag, (size_t)(end - tag)));
 }
 
-static void each_name_has_a_key_of_its_own(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(each_name_has_a_key_of_its_own)
 {
-	(void)state;
 	ask_all("/counters/", "/increment", "{\"counters\":{\"n\":1}}", 200, 200);
 	const redisReply *keys = server_command(&redis, "KEYS p:counter:*");
 	assert_int_equal(keys->elements, count);
@@ -101,22 +94,11 @@ static void each_name_has_a_key_of_its_own(void **state)
 	}
 }
 
-static void all_keys_of_a_resource_have_its_tag(void **state)
+TEST(all_keys_of_a_resource_have_its_tag)
 {
-	(void)state;
 	ask_all("/queues/", "/messages", "{\"body\":1,\"id\":\"a\"}", 201, 200);
 	const redisReply *keys = server_command(&redis, "KEYS p:queue:*");
 	assert_true(keys->elements >= 2 * count);
 	for (size_t i = 0; i < keys->elements; i++)
 		check_key(keys->element[i], "p:queue:");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(each_name_has_a_key_of_its_own, stage_forget),
-		cmocka_unit_test_teardown(all_keys_of_a_resource_have_its_tag, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("names in keys", tests, stage_open, stage_close);
 }

@@ -3,16 +3,9 @@
  * no key outside its prefix.
  */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { TARGET_BYTES = 4096, KEYS_MAX = 600 };
@@ -77,7 +70,9 @@ static void is_named_after_its_type(const json_t *item)
 	assert_null(json_object_get(item, "key_base64"));
 }
 
-static void keys_are_listed_by_name_and_type(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(keys_are_listed_by_name_and_type)
 {
 	static const struct {
 		const char *query;
@@ -101,7 +96,6 @@ static void keys_are_listed_by_name_and_type(void **state)
 		{ "match=%5C*", 0 },
 	};
 
-	(void)state;
 	assert_int_equal(list(client, "", NULL), 0);
 	make_one_of_each();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -127,11 +121,10 @@ static void note(const json_t *item)
 }
 
 /* Some keys may be listed twice, since Redis may resize its table between two pages. */
-static void paging_finds_every_key(void **state)
+TEST(paging_finds_every_key)
 {
 	static const char *const queries[] = { "limit=1", "limit=7", "limit=1000", "limit=7&match=*" };
 
-	(void)state;
 	for (int i = 0; i < KEYS_MAX; i++) {
 		server_command(&redis, "SET p:%d x", i);
 		server_command(&redis, "SET q:%d x", i);
@@ -145,9 +138,8 @@ static void paging_finds_every_key(void **state)
 	}
 }
 
-static void a_key_is_looked_at_given_a_time_and_deleted(void **state)
+TEST(a_key_is_looked_at_given_a_time_and_deleted)
 {
-	(void)state;
 	assert_problem(get("/keys/k"), 404, "not_found", "none");
 	assert_problem(http(client, "DELETE", "/keys/k", NULL), 404, "not_found", "none");
 	assert_problem(http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":1}"), 404, "not_found", "none");
@@ -179,14 +171,13 @@ static void a_key_is_looked_at_given_a_time_and_deleted(void **state)
 }
 
 /* A key is any bytes except NUL, at most 1024. The names of resources have stricter rules. */
-static void keys_of_all_kinds(void **state)
+TEST(keys_of_all_kinds)
 {
 	char longest[1026];
 	const char *const keys[] = { "a", "{",        "}{",  "lock:{a}",    "a/b",      "..",
 				     ".", "elements", "%41", "caf\xc3\xa9", "\xff\xfe", "\x01",
 				     "*", "[a]",      "\\*", " ",           "?x=1&y#",  longest };
 
-	(void)state;
 	memset(longest, '{', 1024);
 	longest[1024] = '\0';
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
@@ -215,9 +206,8 @@ static void keys_of_all_kinds(void **state)
 
 /* ---- Elements ---- */
 
-static void elements_of_each_type(void **state)
+TEST(elements_of_each_type)
 {
-	(void)state;
 	make_one_of_each();
 	server_command(&redis, "HSET p:hash b \"\"");
 	server_command(&redis, "ZADD p:zset +inf up -inf down 0.1 tenth 9007199254740993 wide");
@@ -259,7 +249,7 @@ static void elements_of_each_type(void **state)
 }
 
 /* `match` filters members, fields and the values of a list. Pages work as without `match`. */
-static void elements_are_filtered(void **state)
+TEST(elements_are_filtered)
 {
 	static const struct {
 		const char *make, *target, *path, *first;
@@ -275,7 +265,6 @@ static void elements_are_filtered(void **state)
 		{ "SADD p:k a b", "/keys/k/elements?match=c", NULL, NULL, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		server_command(&redis, rows[i].make);
 		struct answer a = get(rows[i].target);
@@ -296,7 +285,7 @@ static void elements_are_filtered(void **state)
 }
 
 /* A value that JSON cannot represent is returned twice: as readable text, and as exact base64. */
-static void bytes_survive(void **state)
+TEST(bytes_survive)
 {
 	static const struct {
 		const char *bytes;
@@ -310,7 +299,6 @@ static void bytes_survive(void **state)
 		{ "\xc0\xaf", 2, "\xef\xbf\xbd\xef\xbf\xbd", "wK8=" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		stage_forget(NULL);
 		server_command(&redis, "HSET p:h %b %b", rows[i].bytes, rows[i].len, rows[i].bytes, rows[i].len);
@@ -338,12 +326,11 @@ static void bytes_survive(void **state)
 	assert_status(http(client, "DELETE", "/keys/%FF%7Bx%7D", NULL), 204);
 }
 
-static void long_texts_are_cut_and_marked(void **state)
+TEST(long_texts_are_cut_and_marked)
 {
 	const size_t len = 3 * 1024 * 1024;
 	char *text = malloc(len);
 
-	(void)state;
 	memset(text, 'x', len);
 	server_command(&redis, "SADD p:s %b", text, len);
 	struct answer a = get("/keys/s/elements");
@@ -388,12 +375,11 @@ static void reach_out(struct client *c, size_t other)
 	assert_problem(http(c, "DELETE", target_of(mine, ""), NULL), 404, "not_found", "none");
 }
 
-static void nothing_outside_the_prefix_is_reached(void **state)
+TEST(nothing_outside_the_prefix_is_reached)
 {
 	static const char *const queries[] = { "",         "match=*", "match=**", "match=*:*",
 					       "match=:*", "limit=1", "type=set", "match=*%5C" };
 
-	(void)state;
 	for (size_t i = 0; i < DAEMONS; i++)
 		server_command(&redis, "SADD %s%d m", prefixes[i], (int)i);
 	server_command(&redis, "SADD outside m");
@@ -441,7 +427,7 @@ static void must_be_served(struct raw *r, const char *target)
 	raw_close(r);
 }
 
-static void a_removed_key_wakes_its_waiters(void **state)
+TEST(a_removed_key_wakes_its_waiters)
 {
 	static const struct {
 		const char *target, *body, *waits, *key;
@@ -453,7 +439,6 @@ static void a_removed_key_wakes_its_waiters(void **state)
 		  "{\"limit\":1,\"ttl_ms\":60000,\"wait_ms\":20000}", "semaphore:{s}:permits" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_status(post(rows[i].target, rows[i].body), 201);
 		struct raw *w = parked_at(rows[i].target, rows[i].waits);
@@ -467,12 +452,11 @@ static void a_removed_key_wakes_its_waiters(void **state)
 }
 
 /* When a wait queue is removed, all its waiters join again. */
-static void a_removed_line_is_made_again(void **state)
+TEST(a_removed_line_is_made_again)
 {
 	static const char body[] = "{\"ttl_ms\":60000,\"wait_ms\":20000}";
 	struct raw *w[3];
 
-	(void)state;
 	assert_status(post("/locks/a", body), 201);
 	for (size_t i = 0; i < 3; i++)
 		w[i] = parked_at("/locks/a", body);
@@ -485,9 +469,8 @@ static void a_removed_line_is_made_again(void **state)
 }
 
 /* A lock that lost its TTL stays held, and can be released with force. */
-static void a_lock_that_never_ends_is_freed_by_force(void **state)
+TEST(a_lock_that_never_ends_is_freed_by_force)
 {
-	(void)state;
 	assert_status(post("/locks/a", "{}"), 201);
 	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"ttl_ms\":null}"), 200);
 	assert_true(bool_at(get("/locks/a"), "/held"));
@@ -496,24 +479,4 @@ static void a_lock_that_never_ends_is_freed_by_force(void **state)
 	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"ttl_ms\":null}"), 200);
 	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL), 200);
 	assert_status(post("/locks/a", "{}"), 201);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(keys_are_listed_by_name_and_type, stage_forget),
-		cmocka_unit_test_teardown(paging_finds_every_key, stage_forget),
-		cmocka_unit_test_teardown(a_key_is_looked_at_given_a_time_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(keys_of_all_kinds, stage_forget),
-		cmocka_unit_test_teardown(elements_of_each_type, stage_forget),
-		cmocka_unit_test_teardown(elements_are_filtered, stage_forget),
-		cmocka_unit_test_teardown(bytes_survive, stage_forget),
-		cmocka_unit_test_teardown(long_texts_are_cut_and_marked, stage_forget),
-		cmocka_unit_test_teardown(nothing_outside_the_prefix_is_reached, stage_forget),
-		cmocka_unit_test_teardown(a_removed_key_wakes_its_waiters, stage_forget),
-		cmocka_unit_test_teardown(a_removed_line_is_made_again, stage_forget),
-		cmocka_unit_test_teardown(a_lock_that_never_ends_is_freed_by_force, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("keys", tests, stage_open, stage_close);
 }

@@ -3,17 +3,9 @@
  * key of another type in their place. Each kind has one row. (Which writes make a name:
  * test_names.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "contract.h"
 #include "stage.h"
+#include "test.h"
 
 enum { TTL_MS = 60000, SOON_MS = 5000 };
 enum {
@@ -129,6 +121,8 @@ static void is_listed(void **state)
 {
 	const struct kind *k = *state;
 
+	if (!(k->checks & LISTED))
+		skip();
 	for (size_t i = 0; i < KINDS; i++)
 		if (&kinds[i] != k)
 			make(&kinds[i], "other");
@@ -150,10 +144,14 @@ static void is_listed(void **state)
 	assert_int_equal(listed(list(k, "?match=c*")), 0);
 }
 
+TEST_ROWS(is_listed, kinds, path);
+
 static void a_foreign_key_is_reported_and_kept(void **state)
 {
 	const struct kind *k = *state;
 
+	if (!(k->checks & REPORTED))
+		skip();
 	server_command(&redis, "RPUSH p:%s:{a} x", k->key);
 	assert_problem(ask(k, k->method, "a", k->behind, k->body), 500, "foreign_key", "none");
 	assert_problem(look(k, "a"), 500, "foreign_key", "none");
@@ -164,6 +162,8 @@ static void a_foreign_key_is_reported_and_kept(void **state)
 	assert_int_equal(server_keys(&redis), 1);
 	assert_string_equal(server_command(&redis, "LINDEX p:%s:{a} 0", k->key)->str, "x");
 }
+
+TEST_ROWS(a_foreign_key_is_reported_and_kept, kinds, path);
 
 static void is_absent(const struct kind *k)
 {
@@ -179,6 +179,8 @@ static void expires(void **state)
 {
 	const struct kind *k = *state;
 
+	if (!(k->checks & EXPIRES))
+		skip();
 	is_absent(k);
 	assert_problem(patch(k, "{\"ttl_ms\":60000}"), 404, "not_found", "none");
 	make(k, "a");
@@ -205,10 +207,14 @@ static void expires(void **state)
 	wait_until(server_keys(&redis) == 0, SOON_MS);
 }
 
+TEST_ROWS(expires, kinds, path);
+
 static void is_deleted(void **state)
 {
 	const struct kind *k = *state;
 
+	if (!(k->checks & DELETED))
+		skip();
 	is_absent(k);
 	assert_problem(ask(k, "DELETE", "a", "", NULL), 404, "not_found", "none");
 	make(k, "a");
@@ -224,10 +230,11 @@ static void is_deleted(void **state)
 	make(k, "a");
 }
 
+TEST_ROWS(is_deleted, kinds, path);
+
 /* Each list with `match` belongs to a kind. Keys and topics have no row. */
-static void no_kind_is_forgotten(void **state)
+TEST(no_kind_is_forgotten)
 {
-	(void)state;
 	for (size_t i = 0; i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
 		bool has_match = false, has_row = strcmp(op->path, "/keys") == 0 || strcmp(op->path, "/topics") == 0;
@@ -240,31 +247,4 @@ static void no_kind_is_forgotten(void **state)
 	}
 }
 
-int main(void)
-{
-	static char names[4 * KINDS][64];
-	struct CMUnitTest tests[4 * KINDS + 1] = { cmocka_unit_test(no_kind_is_forgotten) };
-	size_t count = 1;
-
-	for (size_t i = 0; i < KINDS; i++) {
-		const struct {
-			unsigned check;
-			const char *name;
-			CMUnitTestFunction run;
-		} checks[] = {
-			{ LISTED, "is listed", is_listed },
-			{ REPORTED, "a foreign key is reported and kept", a_foreign_key_is_reported_and_kept },
-			{ DELETED, "is deleted", is_deleted },
-			{ EXPIRES, "expires", expires },
-		};
-		for (size_t c = 0; c < sizeof(checks) / sizeof(checks[0]); c++) {
-			if (!(kinds[i].checks & checks[c].check))
-				continue;
-			snprintf(names[count], sizeof(names[0]), "%s: %s", kinds[i].path, checks[c].name);
-			tests[count] = (struct CMUnitTest){ names[count], checks[c].run, NULL, stage_forget,
-							    (void *)(uintptr_t)&kinds[i] };
-			count++;
-		}
-	}
-	return _cmocka_run_group_tests("kinds", tests, count, stage_open, stage_close);
-}
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);

@@ -2,16 +2,8 @@
  * Leaderboards over HTTP: order, ranks, pages, neighbours, and members that are added, changed and
  * removed. (Merges: test_leaderboards_merge.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 #define MEMBERS "/leaderboards/b/members"
 #define MEDALS "{\"dimensions\":[\"gold\",\"silver\",\"bronze\"]}"
@@ -53,9 +45,10 @@ static void assert_page(const char *target, int first_rank, const char *wanted)
 
 /* ---- Order ---- */
 
-static void dimensions_count_one_after_the_other(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(dimensions_count_one_after_the_other)
 {
-	(void)state;
 	struct answer a = http(client, "PUT", "/leaderboards/b", MEDALS);
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/name"), "b");
@@ -73,12 +66,11 @@ static void dimensions_count_one_after_the_other(void **state)
 	assert_page(MEMBERS "?order=asc", 1, "many few");
 }
 
-static void scores_are_exact_to_the_last_bit(void **state)
+TEST(scores_are_exact_to_the_last_bit)
 {
 	static const char all[] = "\"a\":4294967295,\"b\":4294967295,\"c\":4294967295,\"d\":%s";
 	char scores[128];
 
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"a\",\"b\",\"c\",\"d\"]}");
 	snprintf(scores, sizeof(scores), all, "4294967294");
 	assert_status(put("second", scores), 201);
@@ -98,9 +90,8 @@ static void scores_are_exact_to_the_last_bit(void **state)
 }
 
 /* A time in milliseconds fits into a score. The newest member is first. */
-static void one_dimension_has_53_bits(void **state)
+TEST(one_dimension_has_53_bits)
 {
-	(void)state;
 	assert_int_equal(int_at(put("old", "\"at_ms\":1795392250378"), "/scores/at_ms"), 1795392250378);
 	assert_int_equal(int_at(put("new", "\"at_ms\":1795392250379"), "/rank"), 1);
 	assert_int_equal(int_at(put("most", "\"at_ms\":9007199254740991"), "/rank"), 1);
@@ -119,11 +110,10 @@ static void one_dimension_has_53_bits(void **state)
  * If another program has stored elements that are not members, a read reports them as a foreign
  * key.
  */
-static void foreign_elements_are_reported(void **state)
+TEST(foreign_elements_are_reported)
 {
 	static const char *const foreign[] = { "short", "\x7f-eight-or-more-bytes" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		put("m", "\"p\":1");
 		server_command(&redis, "ZADD p:board:{b}:ranks 0 %s", foreign[i]);
@@ -133,9 +123,8 @@ static void foreign_elements_are_reported(void **state)
 	}
 }
 
-static void first_come_is_ahead_of_equals(void **state)
+TEST(first_come_is_ahead_of_equals)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"points\"]}");
 	put("z", "\"points\":7");
 	put("a", "\"points\":7");
@@ -152,9 +141,8 @@ static void first_come_is_ahead_of_equals(void **state)
 
 /* ---- Pages and neighbours ---- */
 
-static void pages_and_neighbours(void **state)
+TEST(pages_and_neighbours)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
 	for (char c = 'a'; c <= 'j'; c++) {
 		char scores[16];
@@ -195,9 +183,8 @@ static int64_t counted(const char *range)
 }
 
 /* A range applies to the first dimension. Ranks count the whole board. */
-static void scores_have_ranges(void **state)
+TEST(scores_have_ranges)
 {
-	(void)state;
 	assert_problem(get("/leaderboards/b/count"), 404, "not_found", "none");
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\",\"q\"]}");
 	assert_int_equal(counted(""), 0);
@@ -248,9 +235,8 @@ static void assert_pages(const char *target, const char *wanted)
 	assert_string_equal(got, wanted);
 }
 
-static void a_cursor_leads_to_the_end(void **state)
+TEST(a_cursor_leads_to_the_end)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
 	for (char c = 'a'; c <= 'h'; c++) {
 		char scores[16];
@@ -268,9 +254,8 @@ static void a_cursor_leads_to_the_end(void **state)
 
 /* ---- Members and boards ---- */
 
-static void members_come_change_and_go(void **state)
+TEST(members_come_change_and_go)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", MEDALS);
 	assert_status(add("m", "\"silver\":2"), 201);
 	struct answer a = add("m", "\"gold\":1,\"silver\":3");
@@ -290,9 +275,8 @@ static void members_come_change_and_go(void **state)
 	assert_page(MEMBERS, 1, "n");
 }
 
-static void a_retried_add_counts_once(void **state)
+TEST(a_retried_add_counts_once)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", MEDALS);
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", MEMBERS "/m/increment", "{\"scores\":{\"gold\":5}}",
@@ -307,9 +291,8 @@ static void a_retried_add_counts_once(void **state)
 /*
  * One dimension has one order, so the first write makes the board. PUT makes a board with several.
  */
-static void a_first_score_makes_the_board(void **state)
+TEST(a_first_score_makes_the_board)
 {
-	(void)state;
 	struct answer a = put("m", "\"gold\":1,\"silver\":2");
 	assert_problem(a, 404, "not_found", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "create it by PUT"));
@@ -330,11 +313,10 @@ static void a_first_score_makes_the_board(void **state)
 	assert_int_equal(json_array_size(json_at(get_all("/leaderboards"), "/items")), 1);
 }
 
-static void answers_have_the_name_and_the_path(void **state)
+TEST(answers_have_the_name_and_the_path)
 {
 	static const char increment[] = "/leaderboards/b%20%2F/members/%E5%8C%97/increment";
 
-	(void)state;
 	for (int i = 0; i < 2; i++) { /* a replay has the same answer */
 		struct answer a = http(client, "POST", increment, "{\"scores\":{\"p\":1}}", "Idempotency-Key: k");
 		assert_status(a, 201);
@@ -350,7 +332,7 @@ static void answers_have_the_name_and_the_path(void **state)
 	assert_problem(get("/leaderboards/combine"), 400, "reserved_name", "none");
 }
 
-static void boards_are_made_looked_at_and_listed(void **state)
+TEST(boards_are_made_looked_at_and_listed)
 {
 	static const char *const requests[][3] = {
 		{ "GET", "/leaderboards/b", NULL },
@@ -365,7 +347,6 @@ static void boards_are_made_looked_at_and_listed(void **state)
 		{ "GET", MEMBERS "/m/around?cursor=1", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		assert_problem(http(client, requests[i][0], requests[i][1], requests[i][2]), 404, "not_found", "none");
 	assert_status(http(client, "PUT", "/leaderboards/b", MEDALS), 201);
@@ -387,9 +368,8 @@ static void boards_are_made_looked_at_and_listed(void **state)
 	assert_problem(get("/leaderboards/foreign"), 500, "foreign_key", "none");
 }
 
-static void a_deleted_board_leaves_nothing(void **state)
+TEST(a_deleted_board_leaves_nothing)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", MEDALS);
 	http(client, "PUT", "/leaderboards/other", MEDALS);
 	put("m", "\"gold\":1");
@@ -402,9 +382,8 @@ static void a_deleted_board_leaves_nothing(void **state)
 	assert_problem(http(client, "DELETE", "/leaderboards/foreign", NULL), 500, "foreign_key", "none");
 }
 
-static void put_replaces_and_patch_merges_the_expiry(void **state)
+TEST(put_replaces_and_patch_merges_the_expiry)
 {
-	(void)state;
 	struct answer a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"ttl_ms\":60000}");
 	assert_status(a, 201);
 	int64_t expires_at = int_at(a, "/expires_at_ms");
@@ -429,9 +408,8 @@ static void put_replaces_and_patch_merges_the_expiry(void **state)
 /*
  * If a board is full (max_members), a new member that would be last gets no rank and is not stored.
  */
-static void a_board_may_keep_few(void **state)
+TEST(a_board_may_keep_few)
 {
-	(void)state;
 	struct answer a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"max_members\":2}");
 	assert_status(a, 201);
 	assert_int_equal(int_at(a, "/max_members"), 2);
@@ -469,7 +447,7 @@ static void a_board_may_keep_few(void **state)
 }
 
 /* The daemon drops the members in several steps, and answers when at most max_members are left. */
-static void a_large_board_becomes_small(void **state)
+TEST(a_large_board_becomes_small)
 {
 	static const char source[] =
 		"for i = 1, 2600 do "
@@ -477,7 +455,6 @@ static void a_large_board_becomes_small(void **state)
 		"  redis.call('HSET', KEYS[1], name, place) redis.call('ZADD', KEYS[2], 0, place .. name) "
 		"end return 0";
 
-	(void)state;
 	for (int puts = 0; puts < 2; puts++) {
 		http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
 		server_command(&redis, "EVAL %s 2 p:board:{b}:places p:board:{b}:ranks", source);
@@ -492,7 +469,7 @@ static void a_large_board_becomes_small(void **state)
 	}
 }
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
 	static const struct {
 		const char *body, *code, *pointer;
@@ -511,7 +488,6 @@ static void mistakes_are_named(void **state)
 		{ "{}", "missing_field", "/scores" },
 	};
 
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", MEDALS);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct answer a = http(client, "PUT", "/leaderboards/b/members/m", rows[i].body);
@@ -528,14 +504,13 @@ static void mistakes_are_named(void **state)
 		       "out_of_range", "none");
 }
 
-static void names_of_all_kinds(void **state)
+TEST(names_of_all_kinds)
 {
 	static const char *const rows[][2] = {
 		{ "a%2Fb", "a/b" }, { "%E5%8C%97%E4%BA%AC", "北京" }, { "%22%5C", "\"\\" }, { "%FF", NULL },
 		{ "%7B", NULL },
 	};
 
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"金\",\"a b\"]}");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char target[96];
@@ -549,32 +524,4 @@ static void names_of_all_kinds(void **state)
 		snprintf(target, sizeof(target), "/leaderboards/b/members/%s", rows[i][0]);
 		assert_string_equal(text_at(get(target), "/member"), rows[i][1]);
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
-	const struct CMUnitTest tests[] = {
-		TEST(dimensions_count_one_after_the_other),
-		TEST(scores_are_exact_to_the_last_bit),
-		TEST(one_dimension_has_53_bits),
-		TEST(foreign_elements_are_reported),
-		TEST(first_come_is_ahead_of_equals),
-		TEST(pages_and_neighbours),
-		TEST(scores_have_ranges),
-		TEST(a_cursor_leads_to_the_end),
-		TEST(a_board_may_keep_few),
-		TEST(a_large_board_becomes_small),
-		TEST(members_come_change_and_go),
-		TEST(a_retried_add_counts_once),
-		TEST(a_first_score_makes_the_board),
-		TEST(answers_have_the_name_and_the_path),
-		TEST(boards_are_made_looked_at_and_listed),
-		TEST(a_deleted_board_leaves_nothing),
-		TEST(put_replaces_and_patch_merges_the_expiry),
-		TEST(mistakes_are_named),
-		TEST(names_of_all_kinds),
-	};
-
-	return cmocka_run_group_tests_name("leaderboards", tests, stage_open, stage_close);
 }

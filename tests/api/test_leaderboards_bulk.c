@@ -2,17 +2,9 @@
  * Many members of a leaderboard in one request over HTTP: the daemon writes them in several steps,
  * and looks them up.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "many.h"
 #include "stage.h"
+#include "test.h"
 
 #define WRITE "/leaderboards/b/members"
 #define LOOKUP "/leaderboards/b/lookup"
@@ -35,9 +27,10 @@ static struct answer write_many(int first, int count, const char *header)
 	return http(client, "POST", WRITE, body, header ? header : "X-None: 1");
 }
 
-static void members_come_and_go_at_once(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(members_come_and_go_at_once)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"gold\",\"silver\"]}");
 	assert_counts(
 		post(WRITE,
@@ -62,9 +55,8 @@ static void members_come_and_go_at_once(void **state)
 }
 
 /* The daemon writes 1000 members in four steps, in the order of the request. */
-static void the_most_is_written_and_found(void **state)
+TEST(the_most_is_written_and_found)
 {
-	(void)state;
 	assert_counts(write_many(0, 1000, NULL), 1000, 0, 0, 0, 1000);
 	assert_counts(write_many(500, 1000, NULL), 500, 500, 0, 0, 1500);
 	struct answer a = post(LOOKUP, many("{\"members\":[", "\"m", 600, 1000, "\"", "]}"));
@@ -87,9 +79,8 @@ static void the_most_is_written_and_found(void **state)
 	assert_int_equal(int_at(get("/leaderboards/b"), "/size"), 500);
 }
 
-static void a_board_that_keeps_few_drops_the_rest(void **state)
+TEST(a_board_that_keeps_few_drops_the_rest)
 {
-	(void)state;
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"max_members\":3}");
 	assert_counts(write_many(0, 1000, NULL), 1000, 0, 0, 997, 3);
 	struct answer a = get("/leaderboards/b/members");
@@ -98,9 +89,8 @@ static void a_board_that_keeps_few_drops_the_rest(void **state)
 	assert_string_equal(text_at(a, "/items/2/member"), "m2");
 }
 
-static void a_retry_gets_the_first_answer(void **state)
+TEST(a_retry_gets_the_first_answer)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_counts(write_many(0, 600, "Idempotency-Key: one"), 600, 0, 0, 0, 600);
 		http(client, "PUT", WRITE "/m1", "{\"scores\":{\"p\":7}}");
@@ -111,7 +101,7 @@ static void a_retry_gets_the_first_answer(void **state)
 	assert_problem(write_many(1, 600, "Idempotency-Key: one"), 422, "idempotency_key_reused", "none");
 }
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
 	static const struct {
 		const char *body, *code, *pointer;
@@ -133,7 +123,6 @@ static void mistakes_are_named(void **state)
 		{ "{\"put\":[{\"member\":\"\",\"scores\":{\"gold\":1}}]}", "invalid_name", "/put/0/member" },
 	};
 
-	(void)state;
 	struct answer a = post(WRITE, "{\"put\":[{\"member\":\"m\",\"scores\":{\"gold\":1,\"silver\":1}}]}");
 	assert_problem(a, 404, "not_found", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "create it by PUT"));
@@ -150,18 +139,4 @@ static void mistakes_are_named(void **state)
 		many("{\"remove\":[\"x\"],\"put\":[", "{\"member\":\"m", 0, 1000, "\",\"scores\":{\"gold\":1}}", "]}");
 	assert_problem(post(WRITE, body), 400, "out_of_range", "none");
 	assert_int_equal(int_at(get("/leaderboards/b"), "/size"), 0);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
-	const struct CMUnitTest tests[] = {
-		TEST(members_come_and_go_at_once),
-		TEST(the_most_is_written_and_found),
-		TEST(a_board_that_keeps_few_drops_the_rest),
-		TEST(a_retry_gets_the_first_answer),
-		TEST(mistakes_are_named),
-	};
-
-	return cmocka_run_group_tests_name("leaderboards, many members", tests, stage_open, stage_close);
 }

@@ -3,18 +3,11 @@
  * not at all, also for retries and for clients that read at the same time.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "raw.h"
 #include "stage.h"
+#include "test.h"
 
 enum { MANY = 3000 };
 
@@ -67,9 +60,10 @@ static void make_days(void)
 
 #define WEEK "/leaderboards/week/merge"
 
-static void a_week_is_made_of_its_days(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_week_is_made_of_its_days)
 {
-	(void)state;
 	make_days();
 	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
 	assert_status(a, 200);
@@ -104,9 +98,8 @@ static void a_week_is_made_of_its_days(void **state)
 	assert_board("/leaderboards/mon/members", "bob 2 0, ann 1 5");
 }
 
-static void what_does_not_fit_changes_nothing(void **state)
+TEST(what_does_not_fit_changes_nothing)
 {
-	(void)state;
 	make_days();
 	make("points", "\"points\"");
 	make("turned", "\"silver\",\"gold\"");
@@ -132,9 +125,8 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_int_equal(server_keys(&redis), 3 + 3 + 1 + 1 + 3);
 }
 
-static void a_retry_gets_the_first_answer(void **state)
+TEST(a_retry_gets_the_first_answer)
 {
-	(void)state;
 	if (redis.cluster)
 		skip(); /* a merge over several slots has no replay: test_leaderboards_slots.c */
 	make_days();
@@ -193,11 +185,10 @@ static void *look_on(void *arg)
 /*
  * The merge takes many steps. A reader sees the old members or the new members, never some of each.
  */
-static void it_appears_at_once(void **state)
+TEST(it_appears_at_once)
 {
 	struct looker looker = { .done = false };
 
-	(void)state;
 	make_many("mon");
 	make_many("tue");
 	make("week", "\"gold\",\"silver\"");
@@ -217,13 +208,12 @@ static void it_appears_at_once(void **state)
 }
 
 /* A merge of thousands of steps needs no more memory than one step. */
-static void it_takes_no_memory(void **state)
+TEST(it_takes_no_memory)
 {
 	enum { TIMES = 50, GROWTH_KIB = 1024 };
 	struct looker looker = { .done = false };
 	char body[16 + TIMES * 8] = "{\"sources\":[\"mon\"";
 
-	(void)state;
 	make_many("mon");
 	make("week", "\"gold\",\"silver\"");
 	for (int i = 1; i < TIMES; i++)
@@ -244,14 +234,13 @@ static void it_takes_no_memory(void **state)
  * If the daemon is killed during a merge, the board stays as it was, and the unfinished copy
  * expires.
  */
-static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
+TEST(a_daemon_that_dies_leaves_the_board_as_it_was)
 {
 	static const char rest[] = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 				   "Content-Length: 61\r\n\r\n"
 				   "{\"sources\":[\"mon\",\"mon\",\"mon\",\"mon\",\"mon\",\"mon\",\"mon\",\"mon\"]}";
 	struct daemon other = { 0 };
 
-	(void)state;
 	make_many("mon");
 	make("week", "\"gold\",\"silver\"");
 	put("week", "old", 1, 1);
@@ -269,19 +258,4 @@ static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
 	assert_in_range(server_command(&redis, "PTTL %s", key)->integer, 1, 60000);
 	assert_board("/leaderboards/week/members", "old 1 1");
 	assert_int_equal(json_array_size(json_at(get("/leaderboards"), "/items")), 2);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
-	const struct CMUnitTest tests[] = {
-		TEST(a_week_is_made_of_its_days),
-		TEST(what_does_not_fit_changes_nothing),
-		TEST(a_retry_gets_the_first_answer),
-		TEST(it_appears_at_once),
-		TEST(it_takes_no_memory),
-		TEST(a_daemon_that_dies_leaves_the_board_as_it_was),
-	};
-
-	return cmocka_run_group_tests_name("leaderboard merges", tests, stage_open, stage_close);
 }

@@ -2,17 +2,10 @@
  * A merge of boards in several slots of a Redis Cluster gives the same board as a merge in one
  * slot, including the order of ties.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/redis_cluster.h"
 #include "../support/slot_names.h"
 #include "../support/stage.h"
+#include "test.h"
 
 enum { MANY = 700 };
 
@@ -69,13 +62,12 @@ static struct answer items_of(const char *board)
 	return get(target);
 }
 
-static void a_merge_is_the_same_as_in_one_slot(void **state)
+TEST(a_merge_is_the_same_as_in_one_slot)
 {
 	static const char *const rests[] = { "", ",\"weights\":[2,3]", ",\"aggregate\":\"max\"",
 					     ",\"aggregate\":\"min\",\"weights\":[1,2]",
 					     ",\"members\":\"intersection\"" };
 
-	(void)state;
 	fill(MANY);
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
 		struct answer apart = merge(low, middle, high, rests[i], NULL);
@@ -100,9 +92,8 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_int_equal((int)json_array_size(json_at(items_of(high), "/items")), MANY);
 }
 
-static void what_does_not_fit_changes_nothing(void **state)
+TEST(what_does_not_fit_changes_nothing)
 {
-	(void)state;
 	fill(4);
 	make(low, "\"gold\",\"silver\"");
 	put(low, 99, 1, 1);
@@ -127,9 +118,8 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_int_equal((int)json_array_size(json_at(items_of(low), "/items")), 1);
 }
 
-static void a_record_needs_one_slot(void **state)
+TEST(a_record_needs_one_slot)
 {
-	(void)state;
 	fill(3);
 	assert_problem(merge(low, middle, high, "", "Idempotency-Key: k"), 400, "idempotency_unavailable", "none");
 	assert_problem(items_of(low), 404, "not_found", "none");
@@ -145,13 +135,4 @@ static int open_on_a_cluster(void **state)
 	return stage_open(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_merge_is_the_same_as_in_one_slot, stage_forget),
-		cmocka_unit_test_teardown(what_does_not_fit_changes_nothing, stage_forget),
-		cmocka_unit_test_teardown(a_record_needs_one_slot, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("boards in several slots", tests, open_on_a_cluster, stage_close);
-}
+SUITE(.open = open_on_a_cluster, .close = stage_close, .after = stage_forget);

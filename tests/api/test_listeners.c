@@ -3,26 +3,19 @@
  * for health. Also `--check`, which queries the daemon's health.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../support/certificates.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { ANSWER_MS = 5000, LONG_BYTES = 512 };
 
@@ -32,7 +25,6 @@ static char path[256], listen_both[LONG_BYTES];
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	snprintf(path, sizeof(path), "%s/patternd.sock", temp_dir());
 	snprintf(listen_both, sizeof(listen_both), "127.0.0.1:0,unix:%s", path);
@@ -41,7 +33,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
@@ -49,7 +40,6 @@ static int tear_down(void **state)
 /* Each test starts without the daemon and the socket of the test before it. */
 static int forget(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	unlink(path);
 	patternd = (struct daemon){ 0 };
@@ -100,9 +90,10 @@ static int status_by_port(int port, const char *target)
 
 /* ---- Unix sockets ---- */
 
-static void test_unix_socket(void **state)
+SUITE(.open = set_up, .close = tear_down, .after = forget);
+
+TEST(test_unix_socket)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
 	assert_int_equal(mode_of(path), S_IFSOCK | 0600);
 	assert_int_equal(status_by_unix("/locks/a"), 200);
@@ -126,19 +117,17 @@ static void test_unix_socket(void **state)
 	assert_int_equal(mode_of(path), 0); /* the daemon has removed it */
 }
 
-static void test_unix_mode(void **state)
+TEST(test_unix_mode)
 {
 	mode_t before = umask(0);
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--listen-mode", "0660");
 	assert_int_equal(mode_of(path), S_IFSOCK | 0660);
 	umask(before);
 }
 
-static void test_unix_stale(void **state)
+TEST(test_unix_stale)
 {
-	(void)state;
 	leave_stale(path);
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
 	assert_int_equal(status_by_unix("/healthz"), 200);
@@ -148,11 +137,10 @@ static void test_unix_stale(void **state)
 	assert_int_equal(status_by_unix("/healthz"), 200);
 }
 
-static void test_unix_live(void **state)
+TEST(test_unix_live)
 {
 	struct daemon second = { 0 };
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
 	assert_int_equal(daemon_run(&second, "--redis", redis.url, "--listen", listen_both), 2);
 	assert_true(proc_wrote(&second.proc, "another process listens there already"));
@@ -160,11 +148,10 @@ static void test_unix_live(void **state)
 	assert_int_equal(status_by_unix("/healthz"), 200);
 }
 
-static void test_unix_no_socket(void **state)
+TEST(test_unix_no_socket)
 {
 	FILE *f = fopen(path, "we");
 
-	(void)state;
 	fputs("precious", f);
 	fclose(f);
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
@@ -180,9 +167,8 @@ static void test_unix_no_socket(void **state)
 }
 
 /* If another program has replaced the socket by its own, the daemon leaves that socket in place. */
-static void test_unix_not_ours(void **state)
+TEST(test_unix_not_ours)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
 	unlink(path);
 	leave_stale(path);
@@ -211,12 +197,11 @@ static bool waits_for_lock(pid_t pid)
  * Two daemons start at the path of a stale socket. The second finds the socket of the first, and
  * does not replace it.
  */
-static void test_unix_race(void **state)
+TEST(test_unix_race)
 {
 	char listen_at[LONG_BYTES], folder[256];
 	const char *argv[] = { getenv("PATTERND_BIN"), "--redis", redis.url, "--listen", listen_at, NULL };
 
-	(void)state;
 	leave_stale(path);
 	snprintf(listen_at, sizeof(listen_at), "unix:%s", path);
 	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
@@ -236,12 +221,11 @@ static void test_unix_race(void **state)
 
 /* ---- Several addresses ---- */
 
-static void test_both_loopbacks(void **state)
+TEST(test_both_loopbacks)
 {
 	char listen[LONG_BYTES];
 	int port = free_port();
 
-	(void)state;
 	snprintf(listen, sizeof(listen), "127.0.0.1:%d,[::1]:%d", port, port);
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen);
 	snprintf(listen, sizeof(listen), "http://[::1]:%d", port);
@@ -254,12 +238,11 @@ static void test_both_loopbacks(void **state)
 }
 
 /* If one address is occupied, the daemon closes the addresses that it has opened, and exits. */
-static void test_one_is_taken(void **state)
+TEST(test_one_is_taken)
 {
 	char listen[LONG_BYTES], port[16];
 	struct daemon second = { 0 };
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	snprintf(listen, sizeof(listen), "unix:%s,127.0.0.1:%d", path, patternd.port);
 	snprintf(port, sizeof(port), ":%d'", patternd.port);
@@ -277,14 +260,13 @@ static bool asks(struct raw *r)
  * --max-connections counts over all addresses and both servers. Clients beyond it wait at any
  * address. They use no CPU time, and are served when other clients have disconnected.
  */
-static void test_shared_limit(void **state)
+TEST(test_shared_limit)
 {
 	enum { MOST = 8, BY_UNIX = 6, BY_TLS = 5 };
 	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
 	struct certificate own = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
 	struct raw *by_unix[BY_UNIX], *by_tls[BY_TLS];
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--max-connections", "8", "--tls-cert",
 		     own.cert_path, "--tls-key", own.key_path, "--health-listen", "127.0.0.1:0");
 	for (int i = 0; i < BY_UNIX; i++) {
@@ -315,12 +297,11 @@ static void test_shared_limit(void **state)
 
 /* ---- Separate address for health ---- */
 
-static void test_health_listener(void **state)
+TEST(test_health_listener)
 {
 	static const char *const others[] = { "/locks/a",  "/info",         "/",         "/healthz/",
 					      "/healthzz", "/openapi.json", "/metrics/x" };
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0,127.0.0.2:0");
 	assert_int_not_equal(patternd.health_port, 0);
 	assert_int_not_equal(patternd.health_port, patternd.port);
@@ -367,12 +348,11 @@ static const char *line_of(const struct daemon *d)
 	return line;
 }
 
-static void test_check(void **state)
+TEST(test_check)
 {
 	struct daemon asks = { 0 };
 	char url[64], by_unix[LONG_BYTES], health[64];
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--health-listen", "127.0.0.1:0");
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
 	snprintf(health, sizeof(health), "127.0.0.1:%d", patternd.health_port);
@@ -395,12 +375,11 @@ static void test_check(void **state)
 	proc_signal(&patternd.proc, SIGCONT);
 }
 
-static void test_check_fails(void **state)
+TEST(test_check_fails)
 {
 	struct daemon asks = { 0 };
 	char url[64];
 
-	(void)state;
 	daemon_launch(&patternd, "--redis", "redis://127.0.0.1:1/0");
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
 	assert_int_equal(daemon_run(&asks, "--check", url), 1);
@@ -413,7 +392,7 @@ static void test_check_fails(void **state)
 }
 
 /* --check never uses HTTPS. Without a plain address it fails, and its message names a way out. */
-static void test_check_beside_https(void **state)
+TEST(test_check_beside_https)
 {
 	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
 	struct certificate own = certificate_make(
@@ -421,7 +400,6 @@ static void test_check_beside_https(void **state)
 	struct daemon asks = { 0 };
 	char listen[64], url[80], both[LONG_BYTES + 64], health[64];
 
-	(void)state;
 #define TLS "--tls-cert", own.cert_path, "--tls-key", own.key_path
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--health-listen", "127.0.0.1:0", TLS);
 	snprintf(listen, sizeof(listen), "127.0.0.1:%d", patternd.port);
@@ -437,26 +415,4 @@ static void test_check_beside_https(void **state)
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, "--health-listen", health, TLS), 0);
 	assert_non_null(strstr(line_of(&asks), health));
 #undef TLS
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_unix_socket, forget),
-		cmocka_unit_test_teardown(test_unix_mode, forget),
-		cmocka_unit_test_teardown(test_unix_stale, forget),
-		cmocka_unit_test_teardown(test_unix_live, forget),
-		cmocka_unit_test_teardown(test_unix_no_socket, forget),
-		cmocka_unit_test_teardown(test_unix_not_ours, forget),
-		cmocka_unit_test_teardown(test_unix_race, forget),
-		cmocka_unit_test_teardown(test_both_loopbacks, forget),
-		cmocka_unit_test_teardown(test_one_is_taken, forget),
-		cmocka_unit_test_teardown(test_shared_limit, forget),
-		cmocka_unit_test_teardown(test_health_listener, forget),
-		cmocka_unit_test_teardown(test_check, forget),
-		cmocka_unit_test_teardown(test_check_fails, forget),
-		cmocka_unit_test_teardown(test_check_beside_https, forget),
-	};
-
-	return cmocka_run_group_tests_name("listeners", tests, set_up, tear_down);
 }

@@ -2,16 +2,8 @@
  * Locks over HTTP: acquiring, tokens, fences, readers, several locks at once, GET and lists. (The
  * exact rules of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { TTL_MS = 60000, SOON_MS = 5000 };
@@ -68,9 +60,10 @@ static struct answer release(const char *token)
 
 /* ---- Acquiring ---- */
 
-static void a_free_lock_is_taken(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_free_lock_is_taken)
 {
-	(void)state;
 	int64_t before_us = server_now_us(&redis);
 	struct answer a = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	assert_status(a, 201);
@@ -88,23 +81,21 @@ static void a_free_lock_is_taken(void **state)
 	assert_string_equal(header_of(a, "Cache-Control"), "no-store");
 }
 
-static void all_of_a_request_may_be_left_out(void **state)
+TEST(all_of_a_request_may_be_left_out)
 {
-	(void)state;
 	struct answer a = acquire(NULL);
 	assert_status(a, 201);
 	assert_int_equal(int_at(a, "/ttl_ms"), 30000);
 	assert_true(json_is_null(json_at(a, "/owner")));
 }
 
-static void a_refusal_has_the_holder_and_its_time(void **state)
+TEST(a_refusal_has_the_holder_and_its_time)
 {
 	static const struct {
 		int ttl_ms, retry_after;
 	} rows[] = { { 60000, 60 }, { 30500, 31 }, { 30001, 31 }, { 900, 1 } };
 	char body[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		stage_forget(NULL);
 		snprintf(body, sizeof(body), "{\"ttl_ms\":%d%s}", rows[i].ttl_ms, i ? ",\"owner\":\"worker-7\"" : "");
@@ -127,9 +118,8 @@ static void a_refusal_has_the_holder_and_its_time(void **state)
 	assert_status(acquire(a_minute), 201);
 }
 
-static void each_entry_has_a_separate_token(void **state)
+TEST(each_entry_has_a_separate_token)
 {
-	(void)state;
 	struct answer first = acquire("{\"ttl_ms\":30000,\"owner\":\"worker-7\"}"),
 		      again = enter(text_at(first, "/token"));
 	const char *token = text_at(first, "/token"), *second = text_at(again, "/token");
@@ -150,9 +140,8 @@ static void each_entry_has_a_separate_token(void **state)
 }
 
 /* An expired or unknown token neither creates a lock nor enters one. */
-static void a_token_that_holds_nothing_takes_nothing(void **state)
+TEST(a_token_that_holds_nothing_takes_nothing)
 {
-	(void)state;
 	const char *token = text_at(acquire(a_moment), "/token");
 	wait_until(is_free(), SOON_MS);
 	assert_problem(enter(token), 409, "not_holder", "none");
@@ -162,12 +151,11 @@ static void a_token_that_holds_nothing_takes_nothing(void **state)
 }
 
 /* GET returns the metadata of 16 readers at once. */
-static void metadata_is_bounded(void **state)
+TEST(metadata_is_bounded)
 {
 	enum { MOST = 65536, READERS = 16 };
 	char *body = NULL;
 
-	(void)state;
 	for (int i = 0; i <= READERS; i++) {
 		int size = MOST - 2 + (i == READERS); /* plus the two quotes */
 		assert_true(asprintf(&body, "{\"mode\":\"shared\",\"metadata\":\"%0*d\"}", size, 0) > 0);
@@ -187,9 +175,8 @@ static void metadata_is_bounded(void **state)
 
 /* ---- Extending, releasing ---- */
 
-static void extend_sets_what_is_left(void **state)
+TEST(extend_sets_what_is_left)
 {
-	(void)state;
 	struct answer taken = acquire(a_minute);
 	const char *token = text_at(taken, "/token");
 	struct answer a = extend(token, 86400000);
@@ -202,11 +189,10 @@ static void extend_sets_what_is_left(void **state)
 }
 
 /* A token in the query is refused, since proxies log queries. */
-static void the_token_comes_in_the_header(void **state)
+TEST(the_token_comes_in_the_header)
 {
 	char text[96];
 
-	(void)state;
 	const char *token = text_at(acquire(a_minute), "/token");
 	struct answer none = http(client, "DELETE", "/locks/a", NULL); /* without a token and without force */
 	assert_problem(none, 400, "missing_field", "none");
@@ -219,11 +205,10 @@ static void the_token_comes_in_the_header(void **state)
 }
 
 /* If the daemon ignored the header, the client would wait for the lock that it holds itself. */
-static void the_header_is_refused_where_it_means_nothing(void **state)
+TEST(the_header_is_refused_where_it_means_nothing)
 {
 	static const char *const rows[][2] = { { "/locks/a/hold", "{}" }, { "/locks", "{\"names\":[\"a\"]}" } };
 
-	(void)state;
 	const char *token = text_at(acquire(a_minute), "/token");
 	for (size_t i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", rows[i][0], rows[i][1], lock_token(token));
@@ -237,11 +222,10 @@ static void the_header_is_refused_where_it_means_nothing(void **state)
 /*
  * A client that lost the answer to its release can repeat the release, if it was the last holder.
  */
-static void the_last_holder_may_release_again(void **state)
+TEST(the_last_holder_may_release_again)
 {
 	static const char freed[] = "{\"name\":\"a\",\"holds\":0,\"held\":false}\n";
 
-	(void)state;
 	const char *token = text_at(acquire(a_minute), "/token"), *second = text_at(enter(token), "/token");
 	for (int i = 0; i < 3; i++)
 		assert_string_equal(release(token).body, "{\"name\":\"a\",\"holds\":1,\"held\":true}\n");
@@ -264,7 +248,7 @@ static void the_last_holder_may_release_again(void **state)
 	assert_problem(release(other), 409, "not_holder", "none");
 }
 
-static void force_releases_any_hold(void **state)
+TEST(force_releases_any_hold)
 {
 	static const struct {
 		const char *target, *header, *code;
@@ -273,7 +257,6 @@ static void force_releases_any_hold(void **state)
 		{ "/locks/a?force=false", NULL, "missing_field" },
 	};
 
-	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	const char *token = text_at(taken, "/token");
 	assert_status(enter(token), 200);
@@ -292,9 +275,8 @@ static void force_releases_any_hold(void **state)
 
 /* ---- Readers ---- */
 
-static void readers_are_beside_each_other(void **state)
+TEST(readers_are_beside_each_other)
 {
-	(void)state;
 	struct answer a = acquire("{\"mode\":\"shared\",\"owner\":\"a\",\"ttl_ms\":60000}"),
 		      b = acquire("{\"mode\":\"shared\",\"owner\":\"b\"}");
 	assert_status(a, 201);
@@ -322,11 +304,10 @@ static void readers_are_beside_each_other(void **state)
 	assert_string_equal(release(text_at(b, "/token")).body, "{\"name\":\"a\",\"holds\":0,\"held\":true}\n");
 }
 
-static void readers_beyond_the_list_are_counted(void **state)
+TEST(readers_beyond_the_list_are_counted)
 {
 	enum { READERS = 20, LISTED = 16 };
 
-	(void)state;
 	for (int i = 1; i < READERS; i++)
 		assert_status(acquire("{\"mode\":\"shared\",\"ttl_ms\":60000}"), 201);
 	struct answer last = acquire("{\"mode\":\"shared\",\"ttl_ms\":80000}");
@@ -342,11 +323,10 @@ static void readers_beyond_the_list_are_counted(void **state)
 	assert_non_null(strstr(text_at(refused, "/detail"), "'a' is shared by 20 clients for another "));
 }
 
-static void a_token_enters_in_its_mode_only(void **state)
+TEST(a_token_enters_in_its_mode_only)
 {
 	static const char shared[] = "{\"mode\":\"shared\"}", exclusive[] = "{\"mode\":\"exclusive\"}";
 
-	(void)state;
 	const char *token = text_at(acquire(shared), "/token");
 	struct answer again = enter(token);
 	assert_status(again, 200);
@@ -361,9 +341,8 @@ static void a_token_enters_in_its_mode_only(void **state)
 
 /* ---- Several ---- */
 
-static void all_or_nothing(void **state)
+TEST(all_or_nothing)
 {
-	(void)state;
 	struct answer both = post("/locks", "{\"names\":[\"a\",\"b\"],\"owner\":\"me\"}");
 	assert_status(both, 201);
 	assert_string_equal(text_at(both, "/locks/1/name"), "b");
@@ -385,9 +364,8 @@ static bool wait_for_both(int count)
 }
 
 /* The waiter is in both queues. A free lock is reserved for it until it leaves. */
-static void a_waiter_for_several_is_in_each_queue(void **state)
+TEST(a_waiter_for_several_is_in_each_queue)
 {
-	(void)state;
 	if (redis.cluster)
 		skip(); /* over several slots a waiter is in one queue at a time: test_locks_slots.c */
 	for (int leaves = 0; leaves < 2; leaves++) {
@@ -411,7 +389,7 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
 }
 
 /* One row per operation that waits. (Other effects of a key on waiters: test_wait_many.c.) */
-static void a_duplicate_of_a_waiter_is_refused(void **state)
+TEST(a_duplicate_of_a_waiter_is_refused)
 {
 	static const char key[] = "Idempotency-Key: k";
 	static const struct {
@@ -424,7 +402,6 @@ static void a_duplicate_of_a_waiter_is_refused(void **state)
 		  "{\"limit\":1}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_status(post(rows[i].target, rows[i].held), 201);
 		struct raw *r = waiter_at(&patternd, rows[i].target, rows[i].wait, "Idempotency-Key: k\r\n");
@@ -441,9 +418,8 @@ static void a_duplicate_of_a_waiter_is_refused(void **state)
 
 /* ---- GET and lists ---- */
 
-static void look_at_a_lock_free_and_held(void **state)
+TEST(look_at_a_lock_free_and_held)
 {
-	(void)state;
 	struct answer a = look();
 	assert_status(a, 200);
 	assert_string_equal(a.body, "{\"name\":\"a\",\"held\":false,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
@@ -469,9 +445,8 @@ static void look_at_a_lock_free_and_held(void **state)
 	assert_int_equal(http(client, "HEAD", "/locks/a", NULL).status, 200);
 }
 
-static void list_shows_what_is_held(void **state)
+TEST(list_shows_what_is_held)
 {
-	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
 	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* after its release, only its fence remains */
@@ -481,31 +456,4 @@ static void list_shows_what_is_held(void **state)
 	assert_string_equal(text_at(a, "/items/0/holders/0/owner"), "worker-7");
 	assert_int_equal(int_at(a, "/items/0/holders/0/holds"), 2);
 	assert_null(strstr(a.body, text_at(taken, "/token")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_free_lock_is_taken, stage_forget),
-		cmocka_unit_test_teardown(all_of_a_request_may_be_left_out, stage_forget),
-		cmocka_unit_test_teardown(a_refusal_has_the_holder_and_its_time, stage_forget),
-		cmocka_unit_test_teardown(each_entry_has_a_separate_token, stage_forget),
-		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, stage_forget),
-		cmocka_unit_test_teardown(metadata_is_bounded, stage_forget),
-		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),
-		cmocka_unit_test_teardown(the_token_comes_in_the_header, stage_forget),
-		cmocka_unit_test_teardown(the_header_is_refused_where_it_means_nothing, stage_forget),
-		cmocka_unit_test_teardown(the_last_holder_may_release_again, stage_forget),
-		cmocka_unit_test_teardown(force_releases_any_hold, stage_forget),
-		cmocka_unit_test_teardown(readers_are_beside_each_other, stage_forget),
-		cmocka_unit_test_teardown(readers_beyond_the_list_are_counted, stage_forget),
-		cmocka_unit_test_teardown(a_token_enters_in_its_mode_only, stage_forget),
-		cmocka_unit_test_teardown(all_or_nothing, stage_forget),
-		cmocka_unit_test_teardown(a_waiter_for_several_is_in_each_queue, stage_forget),
-		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_refused, stage_forget),
-		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, stage_forget),
-		cmocka_unit_test_teardown(list_shows_what_is_held, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("locks", tests, stage_open, stage_close);
 }

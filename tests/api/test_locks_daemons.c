@@ -4,16 +4,10 @@
  * hangs delays the others by a second, a waiter whose daemon was killed by less. The three
  * resources are tested side by side, since each test mostly waits.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "pair.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { DAEMONS = 20, SOON_MS = 5000, OFFER_MS = 1000, UNHEARD_MS = 200, LATE_MS = 500, MOST_SCRIPTS = 4 };
@@ -140,13 +134,14 @@ static void release_to(int i, int from_ms, void (*harm)(struct daemon *d))
 
 /* ---- What a release costs ---- */
 
+SUITE(.open = open_all, .close = close_all, .after = forget);
+
 /*
  * Beside the waiter's daemon, at most one daemon checks the offer, however long the waiter then
  * holds the resource.
  */
-static void a_release_costs_the_same_with_many_daemons(void **state)
+TEST(a_release_costs_the_same_with_many_daemons)
 {
-	(void)state;
 	gather();
 	long long scripts = server_scripts_run(&pair.redis);
 	release_to(0, 0, NULL);
@@ -164,19 +159,17 @@ static void suspend(struct daemon *d)
 }
 
 /* The daemon gets the offer, and is killed before it can use it. */
-static void one_is_killed_when_it_is_called(void **state)
+TEST(one_is_killed_when_it_is_called)
 {
-	(void)state;
 	gather();
 	suspend(daemon_at(0));
 	release_to(1, OFFER_MS, daemon_kill);
 }
 
-static void daemons_that_hang_delay_the_next_by_a_second_each(void **state)
+TEST(daemons_that_hang_delay_the_next_by_a_second_each)
 {
 	enum { HANG = 2 };
 
-	(void)state;
 	gather();
 	for (int i = 0; i < HANG; i++)
 		suspend(daemon_at(i));
@@ -190,27 +183,14 @@ static void daemons_that_hang_delay_the_next_by_a_second_each(void **state)
 /*
  * Redis reports that a message to a killed daemon reached no connection, so its offers end early.
  */
-static void killed_daemons_delay_by_less(void **state)
+TEST(killed_daemons_delay_by_less)
 {
 	enum { DEAD = 2 };
 
-	(void)state;
 	gather();
 	for (int i = 0; i < DEAD; i++)
 		daemon_kill(daemon_at(i));
 	release_to(DEAD, DEAD * UNHEARD_MS, NULL);
 	for (struct resource *r = resources; r < end; r++)
 		assert_true(pair_waits(r->line[DEAD + 1]));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_release_costs_the_same_with_many_daemons, forget),
-		cmocka_unit_test_teardown(daemons_that_hang_delay_the_next_by_a_second_each, forget),
-		cmocka_unit_test_teardown(one_is_killed_when_it_is_called, forget),
-		cmocka_unit_test_teardown(killed_daemons_delay_by_less, forget),
-	};
-
-	return cmocka_run_group_tests_name("locks over many daemons", tests, open_all, close_all);
 }

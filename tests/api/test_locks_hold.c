@@ -3,19 +3,12 @@
  * events, renewals, and each way in which a hold ends. (When Redis or a daemon fails:
  * test_locks_faults.c.)
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "events.h"
 #include "lock_line.h"
 #include "stride.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, AT_ONCE_MS = 700 };
@@ -63,9 +56,10 @@ static void ends(struct events *e, const char *name, const char *reason)
 
 /* ---- Held ---- */
 
-static void acquired_has_the_members_of_a_lock(void **state)
+SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);
+
+TEST(acquired_has_the_members_of_a_lock)
 {
-	(void)state;
 	struct events *e = hold(0, "{\"ttl_ms\":60000,\"owner\":\"backup\"}");
 	struct event v = acquired(e);
 	assert_string_equal(json_string_value(json_object_get(v.json, "name")), "a");
@@ -92,11 +86,10 @@ static void acquired_has_the_members_of_a_lock(void **state)
 }
 
 /* The lock is kept for several times its ttl, with a renewal every third of the ttl. */
-static void it_is_kept(void **state)
+TEST(it_is_kept)
 {
 	enum { TTL_MS = 600, RENEWALS = 5 };
 
-	(void)state;
 	struct events *e = hold(0, "{\"ttl_ms\":600}");
 	int64_t fence = number_of(acquired(e), "fence"), start_ms = monotonic_ms();
 	for (int i = 1; i <= RENEWALS; i++) {
@@ -112,11 +105,10 @@ static void it_is_kept(void **state)
 	events_close(e);
 }
 
-static void its_token_is_good_for_all_that_a_token_is(void **state)
+TEST(its_token_is_good_for_all_that_a_token_is)
 {
 	static const char body[] = "{\"ttl_ms\":5000}";
 
-	(void)state;
 	struct events *e = hold(0, "{\"ttl_ms\":600}");
 	acquired(e);
 	assert_status(http(pair.c[1], "POST", LOCK_A "/extend", body, lock_token(line_token)), 200);
@@ -131,13 +123,12 @@ static void its_token_is_good_for_all_that_a_token_is(void **state)
 	line_release(0);
 }
 
-static void any_client_may_ask(void **state)
+TEST(any_client_may_ask)
 {
 	static const char *const accepts[] = { "Accept: application/json\r\n", "Accept: text/event-stream\r\n",
 					       "Accept: */*\r\n", "" };
 	struct raw *r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(accepts) / sizeof(*accepts); i++) {
 		struct events *e = events_open(pair_ask(0, HOLD, "{\"wait_ms\":5000}", accepts[i]), HOLD);
 		acquired(e);
@@ -149,12 +140,11 @@ static void any_client_may_ask(void **state)
 }
 
 /* As in README.md: a shell holds a lock for as long as curl runs. */
-static void curl_holds_a_lock(void **state)
+TEST(curl_holds_a_lock)
 {
 	struct proc curl = { 0 };
 	char url[96];
 
-	(void)state;
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d" HOLD, pair.d[0].port);
 	proc_start(&curl, (const char *const[]){ "curl", "-sN", "--json", "{\"ttl_ms\":30000}", url, NULL });
 	char *said = NULL;
@@ -184,11 +174,10 @@ static void half_close(struct events *e)
 	events_close(e);
 }
 
-static void it_is_free_as_soon_as_the_client_leaves(void **state)
+TEST(it_is_free_as_soon_as_the_client_leaves)
 {
 	static void (*const ways[])(struct events * e) = { finish, reset, half_close };
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(ways) / sizeof(*ways); i++) {
 		struct events *e = hold(0, "{\"ttl_ms\":60000}");
 		acquired(e);
@@ -202,9 +191,8 @@ static void it_is_free_as_soon_as_the_client_leaves(void **state)
 	}
 }
 
-static void it_waits_in_line(void **state)
+TEST(it_waits_in_line)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	int64_t fence = pair_number(LOCK_A, "/fence");
 	struct raw *first = line_join(0), *second = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");
@@ -223,9 +211,8 @@ static void it_waits_in_line(void **state)
 	line_served(third);
 }
 
-static void it_is_refused_as_a_lock_is(void **state)
+TEST(it_is_refused_as_a_lock_is)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(pair.c[i], "POST", HOLD, i ? "{\"wait_ms\":100}" : NULL);
@@ -244,11 +231,10 @@ static void it_is_refused_as_a_lock_is(void **state)
  * A stream has no replay, so the key has no effect: neither while the client waits, nor when it
  * disconnects.
  */
-static void an_idempotency_key_means_nothing(void **state)
+TEST(an_idempotency_key_means_nothing)
 {
 	static const char key[] = "Idempotency-Key: one\r\n", body[] = "{\"wait_ms\":20000,\"ttl_ms\":60000}";
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *r[2];
 	for (int i = 0; i < 2; i++) {
@@ -268,9 +254,8 @@ static void an_idempotency_key_means_nothing(void **state)
 
 /* ---- Each way to an end ---- */
 
-static void a_release_by_force_is_an_event(void **state)
+TEST(a_release_by_force_is_an_event)
 {
-	(void)state;
 	struct events *e = hold(1, "{\"ttl_ms\":600}");
 	acquired(e);
 	assert_status(http(pair.c[0], "DELETE", LOCK_A "?force=true", NULL), 200);
@@ -281,9 +266,8 @@ static void a_release_by_force_is_an_event(void **state)
 	assert_status(line_take(0, NULL), 201);
 }
 
-static void it_ends_after_max_hold_ms(void **state)
+TEST(it_ends_after_max_hold_ms)
 {
-	(void)state;
 	struct events *e = hold(0, "{\"ttl_ms\":60000,\"max_hold_ms\":250}");
 	acquired(e);
 	int64_t start_ms = monotonic_ms();
@@ -294,9 +278,8 @@ static void it_ends_after_max_hold_ms(void **state)
 	events_close(e);
 }
 
-static void a_daemon_that_leaves_releases_what_it_holds(void **state)
+TEST(a_daemon_that_leaves_releases_what_it_holds)
 {
-	(void)state;
 	struct events *e = hold(1, "{\"ttl_ms\":60000}");
 	acquired(e);
 	struct raw *next = line_join(0);
@@ -331,11 +314,10 @@ static void hold_many(void)
  * An older connection stays open during the test, since libmicrohttpd only checks whether the
  * oldest connection is closed.
  */
-static void a_thousand_leave_nothing_behind(void **state)
+TEST(a_thousand_leave_nothing_behind)
 {
 	enum { IN_A_ROW = 800 };
 
-	(void)state;
 	assert_status(http(pair.c[0], "GET", "/healthz", NULL), 200);
 	hold_many();
 	wait_until(metric_of(&pair.d[0], "http_connections") == 2, SOON_MS);
@@ -355,9 +337,8 @@ static void a_thousand_leave_nothing_behind(void **state)
 }
 
 /* Some reverse proxies send HTTP/1.0: the body ends with the connection. */
-static void http_1_0_gets_a_stream_that_ends(void **state)
+TEST(http_1_0_gets_a_stream_that_ends)
 {
-	(void)state;
 	assert_status(http(pair.c[0], "GET", "/healthz", NULL), 200); /* an older connection stays open */
 	for (int i = 0; i < 3; i++) {
 		struct raw *r = raw_connect(pair.d[0].port);
@@ -370,26 +351,4 @@ static void http_1_0_gets_a_stream_that_ends(void **state)
 		raw_close(r);
 	}
 	wait_until(metric_of(&pair.d[0], "http_connections") == 2, SOON_MS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(acquired_has_the_members_of_a_lock, pair_forget),
-		cmocka_unit_test_teardown(it_is_kept, pair_forget),
-		cmocka_unit_test_teardown(its_token_is_good_for_all_that_a_token_is, pair_forget),
-		cmocka_unit_test_teardown(any_client_may_ask, pair_forget),
-		cmocka_unit_test_teardown(curl_holds_a_lock, pair_forget),
-		cmocka_unit_test_teardown(it_is_free_as_soon_as_the_client_leaves, pair_forget),
-		cmocka_unit_test_teardown(it_waits_in_line, pair_forget),
-		cmocka_unit_test_teardown(it_is_refused_as_a_lock_is, pair_forget),
-		cmocka_unit_test_teardown(an_idempotency_key_means_nothing, pair_forget),
-		cmocka_unit_test_teardown(a_release_by_force_is_an_event, pair_forget),
-		cmocka_unit_test_teardown(it_ends_after_max_hold_ms, pair_forget),
-		cmocka_unit_test_teardown(a_daemon_that_leaves_releases_what_it_holds, pair_forget),
-		cmocka_unit_test_teardown(a_thousand_leave_nothing_behind, pair_forget),
-		cmocka_unit_test_teardown(http_1_0_gets_a_stream_that_ends, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("lock hold", tests, pair_open, pair_close);
 }

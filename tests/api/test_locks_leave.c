@@ -2,17 +2,9 @@
  * Clients disconnect while they are in the wait queue, with two daemons on one Redis. They leave
  * the queue at once, and the daemon releases a lock that it acquired for such a client.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lock_line.h"
 #include "stride.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, AT_ONCE_MS = 700, READ_MS = 2000 };
@@ -20,9 +12,10 @@ enum { SOON_MS = 5000, AT_ONCE_MS = 700, READ_MS = 2000 };
 static void (*const ways[])(struct raw *r) = { raw_close, raw_reset, raw_half_close };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]), HALF_CLOSE = 2 };
 
-static void a_client_that_leaves_is_out_of_the_queue(void **state)
+SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);
+
+TEST(a_client_that_leaves_is_out_of_the_queue)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 2 * WAYS; i++) {
 		struct raw *before = line_join(0), *leaves = line_join(i % 2), *after = line_join(1);
@@ -44,9 +37,8 @@ static void a_client_that_leaves_is_out_of_the_queue(void **state)
  * When the waiter with the offer leaves, the next waiter gets the offer at once, not after the
  * second that an offer lasts.
  */
-static void a_client_that_leaves_with_the_offer_makes_way(void **state)
+TEST(a_client_that_leaves_with_the_offer_makes_way)
 {
-	(void)state;
 	for (int i = 0; i < 2 * WAYS; i++) {
 		line_hold("{\"ttl_ms\":60000}");
 		struct raw *leaves = line_join(i % 2), *next = line_join(1 - i % 2);
@@ -61,12 +53,11 @@ static void a_client_that_leaves_with_the_offer_makes_way(void **state)
 	}
 }
 
-static void many_leave_at_once(void **state)
+TEST(many_leave_at_once)
 {
 	enum { MANY = 200 };
 	struct raw *many[MANY];
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < MANY; i++)
 		many[i] = pair_ask(i % 2, LOCK_A, "{\"wait_ms\":20000}", "");
@@ -128,12 +119,11 @@ static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*le
  * that no client knows of must not stay held until its ttl ends. The daemon's log shows which of
  * the two happened; after a half close, so does the answer.
  */
-static void a_client_that_leaves_in_that_moment_keeps_nothing(void **state)
+TEST(a_client_that_leaves_in_that_moment_keeps_nothing)
 {
 	unsigned answered = 0, taken_back = 0;
 	struct raw *releaser = raw_connect(pair.d[0].port);
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < ROUNDS / stride(); i++) {
 		char id[32], header[64];
@@ -163,16 +153,4 @@ static void a_client_that_leaves_in_that_moment_keeps_nothing(void **state)
 	raw_close(releaser);
 	print_message("%u clients got the lock before they left, %u did not\n", answered, taken_back);
 	assert_true(answered > 0 && taken_back > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_the_queue, pair_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_with_the_offer_makes_way, pair_forget),
-		cmocka_unit_test_teardown(many_leave_at_once, pair_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_in_that_moment_keeps_nothing, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("lock leave", tests, pair_open, pair_close);
 }

@@ -5,17 +5,10 @@
  * test_locks_faults.c.)
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lock_line.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 /* The longest owner; each of its bytes needs three bytes in a ticket. */
@@ -24,12 +17,13 @@ enum { SOON_MS = 5000 };
 
 /* ---- First come, first served ---- */
 
-static void all_are_served_as_they_came(void **state)
+SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);
+
+TEST(all_are_served_as_they_came)
 {
 	enum { WAITERS = 10 };
 	struct raw *line[WAITERS];
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	int64_t fence = pair_number(LOCK_A, "/fence");
 	for (int i = 0; i < WAITERS; i++)
@@ -54,9 +48,8 @@ static void all_are_served_as_they_came(void **state)
 	assert_status(line_take(1, NULL), 201);
 }
 
-static void a_refusal_has_the_number_of_waiters(void **state)
+TEST(a_refusal_has_the_number_of_waiters)
 {
-	(void)state;
 	struct answer held = line_take(0, "{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	struct raw *one = line_join(0), *two = line_join(1);
 	struct answer a = line_take(1, NULL);
@@ -83,7 +76,7 @@ static struct answer waiters_of(int i, const char *query)
 	return http(pair.c[i], "GET", target, NULL);
 }
 
-static void waiters_are_listed_in_order(void **state)
+TEST(waiters_are_listed_in_order)
 {
 	static const struct {
 		const char *body, *owner, *mode;
@@ -99,7 +92,6 @@ static void waiters_are_listed_in_order(void **state)
 	char query[64] = "?limit=2";
 	size_t seen = 0;
 
-	(void)state;
 	struct answer a = waiters_of(0, "");
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
@@ -132,9 +124,8 @@ static void waiters_are_listed_in_order(void **state)
 	wait_until(line_waiters() == 0, SOON_MS);
 }
 
-static void the_time_to_wait_has_an_end(void **state)
+TEST(the_time_to_wait_has_an_end)
 {
-	(void)state;
 	line_take(0, "{\"ttl_ms\":60000}");
 	struct raw *before = line_join(1);
 	for (int i = 0; i < 2; i++) {
@@ -149,11 +140,10 @@ static void the_time_to_wait_has_an_end(void **state)
 }
 
 /* A token enters its lock again at once, even when other clients wait, and never waits itself. */
-static void a_holder_enters_past_the_line(void **state)
+TEST(a_holder_enters_past_the_line)
 {
 	static const char body[] = "{\"wait_ms\":20000,\"ttl_ms\":60000}";
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *waiter = line_join(1);
 	assert_status(http(pair.c[1], "POST", LOCK_A, body, lock_token(line_token)), 200);
@@ -200,7 +190,7 @@ static void nothing(int ttl_ms)
 	(void)ttl_ms;
 }
 
-static void whatever_frees_it_wakes_the_next(void **state)
+TEST(whatever_frees_it_wakes_the_next)
 {
 	static const struct {
 		void (*end)(int ttl_ms);
@@ -211,7 +201,6 @@ static void whatever_frees_it_wakes_the_next(void **state)
 		{ extend, 60000, 200 }, { enter, 60000, 200 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		for (int at = 0; at < 2; at++) {
 			char body[64];
@@ -231,12 +220,11 @@ static void whatever_frees_it_wakes_the_next(void **state)
  * When the lock of a served waiter expires, a waiter at the other daemon is served at once, not
  * after the second that an offer lasts.
  */
-static void each_end_wakes_the_next_over_daemons(void **state)
+TEST(each_end_wakes_the_next_over_daemons)
 {
 	enum { WAITERS = 6 };
 	struct raw *line[WAITERS];
 
-	(void)state;
 	line_take(0, "{\"ttl_ms\":100}");
 	for (int i = 0; i < WAITERS; i++)
 		line[i] = pair_ask(i % 2, LOCK_A, "{\"wait_ms\":20000,\"ttl_ms\":100}", "");
@@ -293,12 +281,11 @@ static int by_fence(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void a_crowd_goes_in_one_by_one(void **state)
+TEST(a_crowd_goes_in_one_by_one)
 {
 	struct client *clients[CROWD];
 	pthread_t threads[CROWD];
 
-	(void)state;
 	for (int i = 0; i < CROWD; i++)
 		clients[i] = client_open(pair.d[i % 2].port);
 	for (int i = 0; i < CROWD; i++)
@@ -317,20 +304,4 @@ static void a_crowd_goes_in_one_by_one(void **state)
 	}
 	assert_false(bool_at(http(pair.c[0], "GET", "/locks/crowd", NULL), "/held"));
 	assert_int_equal(pair_number("/locks/crowd", "/waiter_count"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(all_are_served_as_they_came, pair_forget),
-		cmocka_unit_test_teardown(a_refusal_has_the_number_of_waiters, pair_forget),
-		cmocka_unit_test_teardown(waiters_are_listed_in_order, pair_forget),
-		cmocka_unit_test_teardown(the_time_to_wait_has_an_end, pair_forget),
-		cmocka_unit_test_teardown(a_holder_enters_past_the_line, pair_forget),
-		cmocka_unit_test_teardown(whatever_frees_it_wakes_the_next, pair_forget),
-		cmocka_unit_test_teardown(each_end_wakes_the_next_over_daemons, pair_forget),
-		cmocka_unit_test_teardown(a_crowd_goes_in_one_by_one, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("lock line", tests, pair_open, pair_close);
 }

@@ -2,17 +2,10 @@
  * Locks on a majority of three servers, while all three work. (When servers fail:
  * test_locks_quorum_faults.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "quorum.h"
+#include "test.h"
 
 enum { SOON_MS = 10000, OVERVIEW_SHARED_MS = 5000 };
 
@@ -51,13 +44,14 @@ static int64_t wall_ms(void)
 
 /* ---- Acquiring ---- */
 
+SUITE(.open = quorum_open, .close = quorum_close, .after = quorum_forget);
+
 /*
  * The ttl_ms of the answer is the requested ttl minus the elapsed time and minus 1 % + 2 ms. Every
  * server has the same token and fence.
  */
-static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
+TEST(a_free_lock_is_taken_everywhere_but_on_redis)
 {
-	(void)state;
 	int64_t start_ms = wall_ms();
 	struct answer a = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
 	int64_t end_ms = wall_ms();
@@ -82,9 +76,8 @@ static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
 	}
 }
 
-static void a_look_has_the_holder_of_a_majority(void **state)
+TEST(a_look_has_the_holder_of_a_majority)
 {
-	(void)state;
 	struct answer free = look();
 	assert_status(free, 200);
 	assert_false(bool_at(free, "/held"));
@@ -112,9 +105,8 @@ static void a_look_has_the_holder_of_a_majority(void **state)
 	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
 }
 
-static void a_refusal_has_the_holder_and_keeps_nothing(void **state)
+TEST(a_refusal_has_the_holder_and_keeps_nothing)
 {
-	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}"),
 		      a = http(quorum.c[1], "POST", "/locks/a", "{\"ttl_ms\":5000}");
 	assert_problem(a, 409, "lock_held", "none");
@@ -131,11 +123,10 @@ static void a_refusal_has_the_holder_and_keeps_nothing(void **state)
  * Two of three servers have the lock for different holders, so no client holds it. A client that
  * tries to acquire it keeps no copy either.
  */
-static void a_lock_without_a_majority_has_no_holder(void **state)
+TEST(a_lock_without_a_majority_has_no_holder)
 {
 	static const char *const place = "HSET p:lock:{a} fence %d owner %s mode exclusive metadata %s t:%d 1";
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		server_command(&quorum.servers[i], place, 7 + i, "old", "", 7 + i);
 		server_command(&quorum.servers[i], "PEXPIRE p:lock:{a} 60000");
@@ -154,9 +145,8 @@ static void a_lock_without_a_majority_has_no_holder(void **state)
  * A copy is left from a client that never had a majority, or has lost it. The copy does not block
  * other clients, and the next fence is higher than its fence.
  */
-static void an_old_lock_of_a_minority_blocks_no_client(void **state)
+TEST(an_old_lock_of_a_minority_blocks_no_client)
 {
-	(void)state;
 	server_command(&quorum.servers[1], "HSET p:lock:{a} fence 7 owner old mode exclusive metadata %s t:7 1", "");
 	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 60000");
 	server_command(&quorum.servers[1], "SET p:lock:{a}:fence 8000000000000000");
@@ -174,9 +164,8 @@ static void an_old_lock_of_a_minority_blocks_no_client(void **state)
 
 /* ---- Extending, releasing ---- */
 
-static void extend_starts_again_and_revives_nothing(void **state)
+TEST(extend_starts_again_and_revives_nothing)
 {
-	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000}");
 	const char *token = text_at(taken, "/token");
 	struct answer a = extend(token, 10000);
@@ -204,9 +193,8 @@ static void extend_starts_again_and_revives_nothing(void **state)
 /*
  * Other clients that acquire the lock, or try to, do not change the answer to a repeated release.
  */
-static void a_release_is_repeated_under_contention(void **state)
+TEST(a_release_is_repeated_under_contention)
 {
-	(void)state;
 	struct answer taken = acquire(a_minute);
 	assert_status(release(text_at(taken, "/token")), 200);
 	for (int i = 0; i < 2; i++) /* then a client gets no majority, and releases its copy */
@@ -225,11 +213,10 @@ static void a_release_is_repeated_under_contention(void **state)
 	assert_status(release(text_at(next, "/token")), 200);
 }
 
-static void a_release_frees_once(void **state)
+TEST(a_release_frees_once)
 {
 	static const char freed[] = "{\"name\":\"a\",\"holds\":0,\"held\":false}\n";
 
-	(void)state;
 	struct answer taken = acquire(a_minute);
 	assert_problem(release("nonsense"), 409, "not_holder", "none");
 	assert_int_equal(quorum_copies("a"), 3);
@@ -259,11 +246,10 @@ static void a_release_frees_once(void **state)
  * The server with the highest fence loses its data again and again. The daemon must write the
  * highest fence to a majority before it answers, or the next fence would be lower.
  */
-static void fences_rise_though_the_highest_is_forgotten(void **state)
+TEST(fences_rise_though_the_highest_is_forgotten)
 {
 	int64_t last = 0;
 
-	(void)state;
 	for (int i = 0; i < QUORUM_SERVERS; i++) {
 		server_command(&quorum.servers[i], "SET p:lock:{a}:fence %lld",
 			       4000000000000000LL + i * 1000000000000LL);
@@ -285,15 +271,14 @@ static void fences_rise_though_the_highest_is_forgotten(void **state)
 	}
 }
 
-static void one_at_a_time_holds_it_and_fences_rise(void **state)
+TEST(one_at_a_time_holds_it_and_fences_rise)
 {
-	(void)state;
 	quorum_race("{\"ttl_ms\":30000}", 120);
 }
 
 /* ---- Other operations and resources ---- */
 
-static void what_a_quorum_cannot_do_is_refused(void **state)
+TEST(what_a_quorum_cannot_do_is_refused)
 {
 	static const struct {
 		const char *target, *body, *code, *pointer;
@@ -307,7 +292,6 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 		{ "/locks", "{\"names\":[\"a\"]}", "unsupported_with_quorum", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		bool by_token = rows[i].pointer && strcmp(rows[i].pointer, "Lock-Token:") == 0;
 		struct answer a =
@@ -338,14 +322,13 @@ static bool overview_counts(int away)
  * The overview has each server that is away. It cannot list locks, and this alone does not need a
  * person.
  */
-static void the_overview_has_servers_that_are_away(void **state)
+TEST(the_overview_has_servers_that_are_away)
 {
 	static const char *const details[] = {
 		"2 of the 3 servers of --lock-quorum can be used: ",
 		"1 of the 3 servers of --lock-quorum can be used, too few for any lock: "
 	};
 
-	(void)state;
 	wait_until(overview_counts(0), 2 * OVERVIEW_SHARED_MS);
 	for (int i = 0; i < 2; i++) {
 		server_kill(&quorum.servers[i]);
@@ -360,9 +343,8 @@ static void the_overview_has_servers_that_are_away(void **state)
 }
 
 /* All other resources are in the main Redis. */
-static void semaphores_and_fences_stay_on_redis(void **state)
+TEST(semaphores_and_fences_stay_on_redis)
 {
-	(void)state;
 	assert_status(http(quorum.c[0], "POST", "/semaphores/s/permits", "{\"limit\":1}"), 201);
 	assert_status(http(quorum.c[0], "POST", "/fences/f", "{\"fence\":1}"), 200);
 	assert_int_equal(server_command(&quorum.main, "EXISTS p:semaphore:{s} p:fence:{f}")->integer, 2);
@@ -370,7 +352,7 @@ static void semaphores_and_fences_stay_on_redis(void **state)
 		assert_int_equal(server_keys(&quorum.servers[i]), 0);
 }
 
-static void a_list_that_makes_no_majority_stops_the_start(void **state)
+TEST(a_list_that_makes_no_majority_stops_the_start)
 {
 	static const struct {
 		const char *urls, *said;
@@ -386,33 +368,10 @@ static void a_list_that_makes_no_majority_stops_the_start(void **state)
 		  "server 10: " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct daemon d = { 0 };
 		assert_int_equal(daemon_run(&d, "--redis", quorum.main.url, "--lock-quorum", rows[i].urls), 2);
 		assert_true(proc_wrote(&d.proc, rows[i].said));
 		assert_true(proc_wrote(&d.proc, "--lock-quorum"));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_free_lock_is_taken_everywhere_but_on_redis, quorum_forget),
-		cmocka_unit_test_teardown(a_look_has_the_holder_of_a_majority, quorum_forget),
-		cmocka_unit_test_teardown(a_refusal_has_the_holder_and_keeps_nothing, quorum_forget),
-		cmocka_unit_test_teardown(a_lock_without_a_majority_has_no_holder, quorum_forget),
-		cmocka_unit_test_teardown(an_old_lock_of_a_minority_blocks_no_client, quorum_forget),
-		cmocka_unit_test_teardown(extend_starts_again_and_revives_nothing, quorum_forget),
-		cmocka_unit_test_teardown(a_release_frees_once, quorum_forget),
-		cmocka_unit_test_teardown(a_release_is_repeated_under_contention, quorum_forget),
-		cmocka_unit_test_teardown(fences_rise_though_the_highest_is_forgotten, quorum_forget),
-		cmocka_unit_test_teardown(one_at_a_time_holds_it_and_fences_rise, quorum_forget),
-		cmocka_unit_test_teardown(what_a_quorum_cannot_do_is_refused, quorum_forget),
-		cmocka_unit_test_teardown(the_overview_has_servers_that_are_away, quorum_forget),
-		cmocka_unit_test_teardown(semaphores_and_fences_stay_on_redis, quorum_forget),
-		cmocka_unit_test_teardown(a_list_that_makes_no_majority_stops_the_start, quorum_forget),
-	};
-
-	return cmocka_run_group_tests_name("lock quorum", tests, quorum_open, quorum_close);
 }

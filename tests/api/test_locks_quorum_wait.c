@@ -2,18 +2,11 @@
  * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps no
  * copy between two tries.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "quorum.h"
 #include "raw.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 10000 };
@@ -47,9 +40,10 @@ static long long scripts_run(void)
 	return n;
 }
 
-static void a_waiter_gets_it_after_its_release(void **state)
+SUITE(.open = quorum_open, .close = quorum_close, .after = quorum_forget);
+
+TEST(a_waiter_gets_it_after_its_release)
 {
-	(void)state;
 	struct answer first = acquire("{\"ttl_ms\":60000}");
 	int64_t begin_ms = monotonic_ms();
 	struct raw *w = waits(LONG);
@@ -68,18 +62,16 @@ static void a_waiter_gets_it_after_its_release(void **state)
 	raw_close(w);
 }
 
-static void it_is_free_when_its_time_has_passed(void **state)
+TEST(it_is_free_when_its_time_has_passed)
 {
-	(void)state;
 	assert_status(acquire("{\"ttl_ms\":1000}"), 201);
 	struct raw *w = waits(LONG);
 	assert_status(waiter_answer(w, target, SOON_MS), 201);
 	raw_close(w);
 }
 
-static void a_wait_that_ends_is_answered_as_without(void **state)
+TEST(a_wait_that_ends_is_answered_as_without)
 {
-	(void)state;
 	assert_status(acquire("{\"ttl_ms\":60000,\"owner\":\"first\"}"), 201);
 	int64_t begin_ms = monotonic_ms();
 	struct answer a = http(quorum.c[1], "POST", target, "{\"wait_ms\":600}");
@@ -93,14 +85,13 @@ static void a_wait_that_ends_is_answered_as_without(void **state)
  * One server has lost the lock. Each try acquires a copy there, and must release it before the next
  * try.
  */
-static void nothing_stays_at_a_minority(void **state)
+TEST(nothing_stays_at_a_minority)
 {
 	enum { FREE_SEEN = 20 };
 	struct redis_server *s = &quorum.servers[1];
 	const char *fence = "GET p:lock:{a}:fence";
 	char last[32] = "";
 
-	(void)state;
 	assert_status(acquire("{\"ttl_ms\":60000}"), 201);
 	server_command(s, "DEL p:lock:{a}");
 	struct raw *w = waits(LONG);
@@ -118,9 +109,8 @@ static void nothing_stays_at_a_minority(void **state)
 	wait_until(quorum_copies("a") == 2, SOON_MS);
 }
 
-static void a_client_that_leaves_ends_it(void **state)
+TEST(a_client_that_leaves_ends_it)
 {
-	(void)state;
 	struct answer a = acquire("{\"ttl_ms\":60000}");
 	struct raw *w = waits(LONG);
 	raw_close(w);
@@ -132,11 +122,10 @@ static void a_client_that_leaves_ends_it(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-static void a_daemon_that_leaves_lets_none_wait(void **state)
+TEST(a_daemon_that_leaves_lets_none_wait)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	assert_status(acquire("{\"ttl_ms\":60000}"), 201);
 	daemon_start(&d, "--redis", quorum.main.url, "--lock-quorum", quorum.urls, "--drain-ms", "8000");
 	struct raw *w = waiter_at(&d, target, LONG, "");
@@ -149,23 +138,7 @@ static void a_daemon_that_leaves_lets_none_wait(void **state)
 
 /* ---- Many ---- */
 
-static void all_that_wait_get_it_one_at_a_time(void **state)
+TEST(all_that_wait_get_it_one_at_a_time)
 {
-	(void)state;
 	assert_int_equal(quorum_race("{\"ttl_ms\":30000,\"wait_ms\":60000}", 90), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_waiter_gets_it_after_its_release, quorum_forget),
-		cmocka_unit_test_teardown(it_is_free_when_its_time_has_passed, quorum_forget),
-		cmocka_unit_test_teardown(a_wait_that_ends_is_answered_as_without, quorum_forget),
-		cmocka_unit_test_teardown(nothing_stays_at_a_minority, quorum_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_ends_it, quorum_forget),
-		cmocka_unit_test_teardown(a_daemon_that_leaves_lets_none_wait, quorum_forget),
-		cmocka_unit_test_teardown(all_that_wait_get_it_one_at_a_time, quorum_forget),
-	};
-
-	return cmocka_run_group_tests_name("lock quorum wait", tests, quorum_open, quorum_close);
 }

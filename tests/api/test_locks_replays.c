@@ -2,18 +2,10 @@
  * Locks over HTTP with clients that retry, daemons that compete for one Redis, and readers of its
  * data. (What a lock is: test_locks.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon.h"
 #include "http.h"
 #include "redis_server.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 
@@ -27,7 +19,6 @@ static struct client *client, *other_client; /* clients of the first and the sec
 
 static int start(void **state)
 {
-	(void)state;
 	server_start(&redis, "--rdbcompression", "no");
 	for (int i = 0; i < 2; i++)
 		daemon_start(&patternd[i], "--redis", redis.url, "--log-level", "debug");
@@ -38,7 +29,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	client_close(client);
 	client_close(other_client);
 	for (int i = 0; i < 2; i++)
@@ -49,7 +39,6 @@ static int stop(void **state)
 
 static int forget_all(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	return 0;
 }
@@ -85,11 +74,12 @@ static bool is_free(void)
 
 /* ---- Replays ---- */
 
-static void a_retry_gets_the_first_token_and_less_time(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_retry_gets_the_first_token_and_less_time)
 {
 	struct client *const clients[] = { client, other_client };
 
-	(void)state;
 	struct answer first = acquire(a_minute, KEY "one"), again;
 	assert_status(first, 201);
 	wait_until((again = acquire(a_minute, KEY "\"one\""), int_at(again, "/ttl_ms") < 60000), SOON_MS);
@@ -108,9 +98,8 @@ static void a_retry_gets_the_first_token_and_less_time(void **state)
 	assert_int_equal(int_at(release(text_at(again, "/token")), "/holds"), 0);
 }
 
-static void a_key_is_one_locks_own(void **state)
+TEST(a_key_is_one_locks_own)
 {
-	(void)state;
 	struct answer a = acquire(a_minute, KEY "one"), b = http(client, "POST", "/locks/b", a_minute, KEY "one");
 	assert_status(b, 201);
 	assert_string_equal(text_at(b, "/name"), "b");
@@ -120,9 +109,8 @@ static void a_key_is_one_locks_own(void **state)
 	assert_int_equal(int_at(e, "/ttl_ms"), 70000);
 }
 
-static void a_retried_entry_enters_once(void **state)
+TEST(a_retried_entry_enters_once)
 {
-	(void)state;
 	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
 	struct answer first = enter(token, KEY "two"), again = enter(token, KEY "two");
 	assert_status(first, 200);
@@ -132,9 +120,8 @@ static void a_retried_entry_enters_once(void **state)
 	assert_int_equal(int_at(http(client, "GET", "/locks/a", NULL), "/holders/0/holds"), 2);
 }
 
-static void a_retried_extend_extends_once(void **state)
+TEST(a_retried_extend_extends_once)
 {
-	(void)state;
 	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
 	assert_status(extend(token, 70000, KEY "e"), 200);
 	struct answer longer = extend(token, 100000, KEY "f"), again = extend(token, 70000, KEY "e");
@@ -150,9 +137,8 @@ static void a_retried_extend_extends_once(void **state)
  * The Lock-Token header is part of the request, as the body is. With another token, or without one,
  * a used key is refused: a client never gets the answer of another holder.
  */
-static void a_key_belongs_to_the_lock_token_it_came_with(void **state)
+TEST(a_key_belongs_to_the_lock_token_it_came_with)
 {
-	(void)state;
 	const char *first = text_at(acquire(a_minute, KEY "one"), "/token"),
 		   *second = text_at(enter(first, KEY "two"), "/token");
 	const char *const others[] = { second, "x" };
@@ -196,11 +182,10 @@ static bool redis_keeps(const char *text)
 }
 
 /* No token is in Redis's data, in the commands that Redis got, or in the log. */
-static void a_token_is_returned_to_its_holder_only(void **state)
+TEST(a_token_is_returned_to_its_holder_only)
 {
 	const char *tokens[3];
 
-	(void)state;
 	server_command(&redis, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 10000");
 	tokens[0] =
 		text_at(acquire("{\"ttl_ms\":60000,\"owner\":\"me\",\"metadata\":[1]}", "X-Request-ID: r1"), "/token");
@@ -225,28 +210,12 @@ static void a_token_is_returned_to_its_holder_only(void **state)
 }
 
 /* A token from one daemon is valid at the other. */
-static void a_token_is_good_at_any_daemon(void **state)
+TEST(a_token_is_good_at_any_daemon)
 {
-	(void)state;
 	const char *token = text_at(http(client, "POST", "/locks/a", a_minute), "/token"), *header = lock_token(token);
 	assert_problem(http(other_client, "POST", "/locks/a", a_minute), 409, "lock_held", "none");
 	assert_status(http(other_client, "POST", "/locks/a", NULL, header), 200);
 	assert_status(http(other_client, "POST", "/locks/a/extend", NULL, header), 200);
 	assert_int_equal(int_at(http(other_client, "DELETE", "/locks/a", NULL, header), "/holds"), 1);
 	assert_int_equal(int_at(release(token), "/holds"), 1); /* the same release, repeated through the other daemon */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_retry_gets_the_first_token_and_less_time, forget_all),
-		cmocka_unit_test_teardown(a_key_is_one_locks_own, forget_all),
-		cmocka_unit_test_teardown(a_retried_entry_enters_once, forget_all),
-		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
-		cmocka_unit_test_teardown(a_key_belongs_to_the_lock_token_it_came_with, forget_all),
-		cmocka_unit_test_teardown(a_token_is_returned_to_its_holder_only, forget_all),
-		cmocka_unit_test_teardown(a_token_is_good_at_any_daemon, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("lock replays", tests, start, stop);
 }

@@ -2,18 +2,12 @@
  * Several locks in several slots of a Redis Cluster: a client gets all of them or none, waiters
  * never deadlock, and a refused client keeps no lock.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/pair.h"
 #include "../support/redis_cluster.h"
 #include "../support/slot_names.h"
+#include "test.h"
 
 enum { SOON_MS = 10000, FORKS = 5, MEALS = 12 };
 
@@ -65,9 +59,8 @@ static int waiters_of(const char *name)
 	return (int)pair_number(target_of(name), "/waiter_count");
 }
 
-static void all_or_nothing(void **state)
+TEST(all_or_nothing)
 {
-	(void)state;
 	struct answer both = take(body_of(high, low, ",\"owner\":\"me\",\"ttl_ms\":20000"));
 	assert_status(both, 201);
 	assert_string_equal(text_at(both, "/locks/0/name"), high);
@@ -90,11 +83,10 @@ static void all_or_nothing(void **state)
 	assert_status(take(body_of(middle, high, "")), 201);
 }
 
-static void a_record_needs_one_slot(void **state)
+TEST(a_record_needs_one_slot)
 {
 	const char *beside = name_beside(low, 1);
 
-	(void)state;
 	struct answer refused =
 		http(pair.c[0], "POST", "/locks", body_of(low, high, ",\"wait_ms\":9000"), "Idempotency-Key: k");
 	assert_problem(refused, 400, "idempotency_unavailable", "none");
@@ -107,9 +99,8 @@ static void a_record_needs_one_slot(void **state)
 	assert_string_equal(text_at(again, "/token"), text_at(won, "/token"));
 }
 
-static void it_waits_for_the_one_that_is_held(void **state)
+TEST(it_waits_for_the_one_that_is_held)
 {
-	(void)state;
 	struct answer held = take_one(high, "{}");
 	struct raw *w = pair_ask(1, "/locks", body_of(high, low, ",\"wait_ms\":20000,\"ttl_ms\":9000"), "");
 	wait_until(waiters_of(high) == 1, SOON_MS);
@@ -130,9 +121,8 @@ static void it_waits_for_the_one_that_is_held(void **state)
 }
 
 /* Locks that a waiter already holds do not expire while it waits for the others. */
-static void a_short_ttl_bears_a_long_wait(void **state)
+TEST(a_short_ttl_bears_a_long_wait)
 {
-	(void)state;
 	struct answer held = take_one(high, "{}");
 	struct raw *w = pair_ask(0, "/locks", body_of(low, high, ",\"wait_ms\":20000,\"ttl_ms\":300"), "");
 	wait_until(waiters_of(high) == 1, SOON_MS);
@@ -145,9 +135,8 @@ static void a_short_ttl_bears_a_long_wait(void **state)
 	raw_close(w);
 }
 
-static void a_lock_lost_during_the_wait_keeps_none(void **state)
+TEST(a_lock_lost_during_the_wait_keeps_none)
 {
-	(void)state;
 	struct answer held = take_one(high, "{}");
 	struct raw *w = pair_ask(0, "/locks", body_of(low, high, ",\"wait_ms\":20000"), "");
 	wait_until(waiters_of(high) == 1, SOON_MS);
@@ -161,9 +150,8 @@ static void a_lock_lost_during_the_wait_keeps_none(void **state)
 	raw_close(w);
 }
 
-static void when_the_wait_ends_nothing_is_kept(void **state)
+TEST(when_the_wait_ends_nothing_is_kept)
 {
-	(void)state;
 	take_one(high, "{}");
 	struct answer refused = take(body_of(low, high, ",\"wait_ms\":300"));
 	assert_problem(refused, 409, "lock_held", "none");
@@ -172,9 +160,8 @@ static void when_the_wait_ends_nothing_is_kept(void **state)
 	assert_int_equal(waiters_of(high), 0);
 }
 
-static void a_client_that_leaves_keeps_nothing(void **state)
+TEST(a_client_that_leaves_keeps_nothing)
 {
-	(void)state;
 	take_one(high, "{}");
 	struct raw *w = pair_ask(1, "/locks", body_of(low, high, ",\"wait_ms\":20000"), "");
 	wait_until(waiters_of(high) == 1 && is_held(low), SOON_MS);
@@ -182,22 +169,20 @@ static void a_client_that_leaves_keeps_nothing(void **state)
 	wait_until(waiters_of(high) == 0 && !is_held(low), SOON_MS);
 }
 
-static void what_is_not_a_lock_keeps_none(void **state)
+TEST(what_is_not_a_lock_keeps_none)
 {
 	char key[64];
 
-	(void)state;
 	snprintf(key, sizeof(key), "p:lock:{%s}", high);
 	server_command(&pair.redis, "SET %s foreign", key);
 	assert_problem(take(body_of(low, high, "")), 500, "foreign_key", "none");
 	assert_false(is_held(low));
 }
 
-static void a_node_that_does_not_answer_keeps_none(void **state)
+TEST(a_node_that_does_not_answer_keeps_none)
 {
 	struct redis_cluster *c = pair.redis.cluster;
 
-	(void)state;
 	assert_status(take(body_of(low, high, ",\"ttl_ms\":200")), 201); /* both nodes know the scripts */
 	wait_until(!is_held(low), SOON_MS);
 	proc_signal(&c->nodes[2].server.proc, SIGSTOP);
@@ -217,11 +202,10 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
  * One node refuses, and the other node cannot release its lock: the error must not claim that
  * nothing happened.
  */
-static void what_cannot_be_released_is_unknown(void **state)
+TEST(what_cannot_be_released_is_unknown)
 {
 	struct redis_server *first = &pair.redis.cluster->nodes[0].server;
 
-	(void)state;
 	assert_status(take_one(high, NULL), 201);
 	server_command(first, "ACL SETUSER default -unlink -del");
 	struct answer a = take(body_of(low, high, ",\"ttl_ms\":1000"));
@@ -261,11 +245,10 @@ static void eat(const char *const bodies[], int count)
 }
 
 /* Each philosopher needs two forks, and every second one names them in the other order. */
-static void philosophers_eat(void **state)
+TEST(philosophers_eat)
 {
 	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) }, *bodies[FORKS];
 
-	(void)state;
 	for (int i = 0; i < FORKS; i++) {
 		const char *left = forks[i], *right = forks[(i + 1) % FORKS];
 		bodies[i] = body_of(i % 2 ? left : right, i % 2 ? right : left, ",\"wait_ms\":9000");
@@ -278,13 +261,12 @@ static void philosophers_eat(void **state)
 }
 
 /* Clients that do not wait: a refused client keeps no lock, and some clients succeed. */
-static void refusals_under_load_keep_nothing(void **state)
+TEST(refusals_under_load_keep_nothing)
 {
 	const char *bodies[] = { body_of(low, high, ""), body_of(high, middle, ""), body_of(middle, low, "") };
 	struct raw *at[6];
 	int won = 0;
 
-	(void)state;
 	for (int round = 0; round < 40; round++) {
 		for (int i = 0; i < 6; i++)
 			at[i] = pair_ask(i % 2, "/locks", bodies[i % 3], "");
@@ -318,22 +300,4 @@ static int open_on_a_cluster(void **state)
 	return pair_open(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(all_or_nothing, pair_forget),
-		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
-		cmocka_unit_test_teardown(it_waits_for_the_one_that_is_held, pair_forget),
-		cmocka_unit_test_teardown(a_short_ttl_bears_a_long_wait, pair_forget),
-		cmocka_unit_test_teardown(a_lock_lost_during_the_wait_keeps_none, pair_forget),
-		cmocka_unit_test_teardown(when_the_wait_ends_nothing_is_kept, pair_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_keeps_nothing, pair_forget),
-		cmocka_unit_test_teardown(what_is_not_a_lock_keeps_none, pair_forget),
-		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
-		cmocka_unit_test_teardown(what_cannot_be_released_is_unknown, pair_forget),
-		cmocka_unit_test_teardown(philosophers_eat, pair_forget),
-		cmocka_unit_test_teardown(refusals_under_load_keep_nothing, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("locks in several slots", tests, open_on_a_cluster, pair_close);
-}
+SUITE(.open = open_on_a_cluster, .close = pair_close, .after = pair_forget);

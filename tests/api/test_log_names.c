@@ -2,20 +2,13 @@
  * The access log names the resource of a request, escaped and bounded, and never has a secret. With
  * --log-names=off it names no resource. (Other lines of the log: test_daemon.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_cluster.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 
@@ -68,11 +61,10 @@ static void assert_resource(const char *wanted, const char *method, const char *
 		fail_msg("%s %s: the resource is %s, not %s", method, target, found ? found : "absent", wanted);
 }
 
-static void what_a_request_is_about_is_named(void **state)
+TEST(what_a_request_is_about_is_named)
 {
 	int count;
 
-	(void)state;
 	assert_resource("jobs", "POST", "/locks/jobs", "{\"ttl_ms\":1000}");
 	assert_resource("orders", "DELETE", "/queues/orders/deliveries/receipt", NULL);
 	assert_resource("me", "POST", "/ratelimit", "{\"key\":\"me\",\"limit\":1,\"window_ms\":1000}");
@@ -86,7 +78,7 @@ static void what_a_request_is_about_is_named(void **state)
 }
 
 /* A client's label for itself is logged where the contract demands it. */
-static void the_worker_of_a_receive_is_named(void **state)
+TEST(the_worker_of_a_receive_is_named)
 {
 	static const char *const wanted[] = { "h\xc3\xb6st\t{1}/7", NULL, NULL, "w" };
 	static const char *const asked[][2] = {
@@ -96,7 +88,6 @@ static void the_worker_of_a_receive_is_named(void **state)
 		{ "/queues/receive", "{\"queues\":[\"q\"],\"worker\":\"w\"}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		int count;
 		resource_of("POST", asked[i][0], asked[i][1], &count);
@@ -110,11 +101,10 @@ static void the_worker_of_a_receive_is_named(void **state)
 /*
  * A JSON parser gets each name back unchanged, except that bytes that are not UTF-8 are replaced.
  */
-static void names_are_escaped_and_bounded(void **state)
+TEST(names_are_escaped_and_bounded)
 {
 	char target[1024] = "/locks/", wanted[256] = "";
 
-	(void)state;
 	assert_resource("a\"b\\c=d e", "GET", "/locks/a%22b%5Cc%3Dd%20e", NULL);
 	assert_resource("\xc3\xa4\xe2\x82\xac", "GET", "/locks/%C3%A4%E2%82%AC", NULL);
 	assert_resource("line\nbreak", "GET", "/locks/line%0Abreak", NULL); /* refused, but logged */
@@ -142,11 +132,10 @@ static char *line_by_token(struct daemon *d, const char *method, const char *tar
 	return line;
 }
 
-static void names_can_be_left_out(void **state)
+TEST(names_can_be_left_out)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	const char *path = tokens_file("secret-0123456789", "locks:*:read queues:*:receive # team-a");
 	start(&other, path, "on", "text");
 	char *line = line_by_token(&other, "GET", "/locks/a%22%20status=200", NULL);
@@ -170,7 +159,6 @@ static void names_can_be_left_out(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
@@ -179,21 +167,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_request_is_about_is_named),
-		cmocka_unit_test(the_worker_of_a_receive_is_named),
-		cmocka_unit_test(names_are_escaped_and_bounded),
-		cmocka_unit_test(names_can_be_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

@@ -2,21 +2,14 @@
  * Where the daemon may listen: on the loopback without tokens, elsewhere only with tokens or with
  * --insecure. Also which Host headers it accepts there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 enum { WAIT_MS = 5000 };
 
@@ -25,28 +18,26 @@ static struct daemon patternd;
 
 static int open_redis(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int close_redis(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
 static int stop(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	return 0;
 }
 
-static void refused(void **state)
+SUITE(.open = open_redis, .close = close_redis, .after = stop);
+
+TEST(refused, .after = no_fixture)
 {
-	(void)state;
 	static const char *const others[] = { "0.0.0.0:0",
 					      "[::]:0",
 					      "0:0",
@@ -117,9 +108,8 @@ static void start_on(const char *address, const char *option, const char *value)
 	assert_true(patternd.port > 0);
 }
 
-static void on_the_loopback(void **state)
+TEST(on_the_loopback, .after = no_fixture)
 {
-	(void)state;
 	static const char *const own[] = { "127.0.0.1:0", "127.200.3.4:0", "localhost:0", "LocalHost:0",
 					   "[::ffff:127.0.0.1]:0" };
 
@@ -169,17 +159,15 @@ static void browsers_everywhere(void)
 			fail_msg("'%s' should be %d", rows[i].headers, rows[i].status);
 }
 
-static void insecure(void **state)
+TEST(insecure)
 {
-	(void)state;
 	start_on("0.0.0.0:0", "--insecure", NULL);
 	wait_until(daemon_is_ready(&patternd, 100), WAIT_MS);
 	browsers_everywhere();
 }
 
-static void with_tokens(void **state)
+TEST(with_tokens)
 {
-	(void)state;
 	start_on("0.0.0.0:0", "--tokens", tokens_file("secret", "locks:*"));
 	wait_until(daemon_is_ready(&patternd, 100), WAIT_MS);
 	assert_int_equal(ask("Host: 127.0.0.1\r\n"), 401); /* the loopback needs tokens, too */
@@ -198,9 +186,8 @@ static int port_behind(const char *event)
 }
 
 /* Any client may query the health, which changes nothing. Metrics need a token. */
-static void health(void **state)
+TEST(health)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "0.0.0.0:0", "--tokens",
 		     tokens_file("secret", "locks:*", "prometheus", "metrics:read"));
 	wait_until(port_behind("health_listening") > 0, WAIT_MS);
@@ -214,16 +201,4 @@ static void health(void **state)
 	client_close(c);
 	daemon_stop(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "0.0.0.0:0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),
-		cmocka_unit_test(on_the_loopback),
-		cmocka_unit_test_teardown(insecure, stop),
-		cmocka_unit_test_teardown(with_tokens, stop),
-		cmocka_unit_test_teardown(health, stop),
-	};
-	return cmocka_run_group_tests_name("loopback only", tests, open_redis, close_redis);
 }

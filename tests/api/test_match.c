@@ -1,15 +1,7 @@
 /* `match` is literal text with at most two stars, in every operation that has this parameter. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "contract.h"
 #include "stage.h"
+#include "test.h"
 
 /*
  * Calls `check` for each operation that has `match`, with a target that ends with this parameter.
@@ -50,9 +42,10 @@ static void is_taken(const char *target, const char *match)
 		assert_status(a, 200);
 }
 
-static void two_stars_are_the_most(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(two_stars_are_the_most)
 {
-	(void)state;
 	each_list(is_taken, "a*b*c");
 	each_list(is_taken, "**");
 	each_list(is_taken, "[a]?%5C");
@@ -68,7 +61,7 @@ static int found_by(const char *lead, const char *match)
 	return (int)json_array_size(json_at(get_all(target), "/items"));
 }
 
-static void every_other_byte_is_literal(void **state)
+TEST(every_other_byte_is_literal)
 {
 	static const char *const names[] = { "a?b",   "a[x]b",    "a%5Cb", "a%5C%5Cb", "a%5Eb",
 					     "a%5Db", "a[%5Eb]b", "axb",   "ab",       "a-b" };
@@ -76,7 +69,6 @@ static void every_other_byte_is_literal(void **state)
 					     "/keys?match=queue:{", "/keys/set:%7Ball%7D/elements?match=" };
 	char target[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		bool asks = strchr(names[i], '?');
 		snprintf(target, sizeof(target), "/sets/all/members/%s", asks ? "a%3Fb" : names[i]);
@@ -98,14 +90,4 @@ static void every_other_byte_is_literal(void **state)
 		assert_int_equal(found_by(lists[l], is_key ? "*%5E*}:ready" : "*%5E*"), 2);
 		assert_int_equal(found_by(lists[l], is_key ? "?b}:ready" : "?b"), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(two_stars_are_the_most, stage_forget),
-		cmocka_unit_test_teardown(every_other_byte_is_literal, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("match", tests, stage_open, stage_close);
 }

@@ -2,17 +2,9 @@
  * Every path follows the rules of HTTP for OPTIONS, Allow, HEAD, the media types of PATCH, and 304
  * (RFC 9110, 5789, 7396). The contract lists the paths and methods.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/contract.h"
 #include "../support/stage.h"
+#include "test.h"
 
 #define BOTH_TYPES "application/merge-patch+json, application/json"
 #define JSON_ONLY "application/json"
@@ -85,9 +77,10 @@ static void check_options(const struct contract_operation *op, const char *targe
 	must_have(a, target, "Allow", allow_of(op->path));
 }
 
-static void options_and_allow_name_the_methods_of_the_path(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(options_and_allow_name_the_methods_of_the_path)
 {
-	(void)state;
 	sweep(check_options);
 	assert_problem(http(client, "OPTIONS", "/no/such", NULL), 404, "unknown_path", "none");
 	assert_problem(http(client, "OPTIONS", "/locks/%zz", NULL), 400, "malformed_request", "none");
@@ -113,9 +106,8 @@ static void check_head(const struct contract_operation *op, const char *target)
 	must_have(head, target, "Content-Type", header_of(got, "Content-Type"));
 }
 
-static void head_is_get_without_its_body(void **state)
+TEST(head_is_get_without_its_body)
 {
-	(void)state;
 	sweep(check_head);
 }
 
@@ -139,9 +131,8 @@ static void check_types(const struct contract_operation *op, const char *target)
 	json_decref(body);
 }
 
-static void patch_takes_both_types(void **state)
+TEST(patch_takes_both_types)
 {
-	(void)state;
 	sweep(check_types);
 	assert_status(http(client, "PUT", "/queues/patched", "{}"), 201);
 	struct answer a = http(client, "PATCH", "/queues/patched", "{\"paused\":true}", MERGE_PATCH "; charset=utf-8");
@@ -179,20 +170,7 @@ static void check_not_modified(const struct contract_operation *op, const char *
 	}
 }
 
-static void not_modified_has_the_length_of_the_whole(void **state)
+TEST(not_modified_has_the_length_of_the_whole)
 {
-	(void)state;
 	sweep(check_not_modified);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(options_and_allow_name_the_methods_of_the_path, stage_forget),
-		cmocka_unit_test_teardown(head_is_get_without_its_body, stage_forget),
-		cmocka_unit_test_teardown(patch_takes_both_types, stage_forget),
-		cmocka_unit_test_teardown(not_modified_has_the_length_of_the_whole, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("methods", tests, stage_open, stage_close);
 }

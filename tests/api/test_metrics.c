@@ -2,15 +2,7 @@
  * /metrics counts events, and does not grow with the names that callers use. (Whether the text is
  * valid for Prometheus: test_observability.py.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/events.h"
@@ -18,6 +10,7 @@
 #include "../support/raw.h"
 #include "../support/redis_cluster.h"
 #include "../support/stride.h"
+#include "test.h"
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -61,9 +54,8 @@ static double sum_of(const char *name, const char *label)
 	return sum;
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-	(void)state;
 	read_metrics();
 	assert_true(sum_of("patternd_redis_permissions_missing", "") == 0);
 	assert_false(proc_wrote(&patternd.proc, "redis_permissions_unknown"));
@@ -109,9 +101,8 @@ static void waits_apart(const char *operation, const char *target, const char *b
  * The time for which a request waits or streams is in a separate histogram, and is not part of its
  * duration.
  */
-static void test_waits(void **state)
+TEST(test_waits)
 {
-	(void)state;
 	read_metrics();
 	assert_true(of_operation("patternd_wait_seconds_count", "pv_add") == 0);
 	waits_apart("queue_message_receive", "/queues/idle/receive", "{\"wait_ms\":400}", 200);
@@ -142,11 +133,10 @@ static struct answer ask(struct raw *r, const char *before, int i, const char *b
 }
 
 /* Ten thousand different paths, names and methods add no series: only operations are labels. */
-static void test_series_do_not_grow(void **state)
+TEST(test_series_do_not_grow)
 {
 	enum { EACH = 2500 };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		http(client, "GET", "/locks/first", NULL);
 		http(client, "GET", "/no/such/path", NULL);
@@ -169,11 +159,10 @@ static void test_series_do_not_grow(void **state)
 	assert_int_equal(series_count(), before);
 }
 
-static void test_redis_trouble_is_counted(void **state)
+TEST(test_redis_trouble_is_counted)
 {
 	const int nodes = redis.cluster ? redis.cluster->count : 1;
 
-	(void)state;
 	read_metrics();
 	double lost = sum_of("patternd_redis_disconnects_total", "");
 	assert_true(sum_of("patternd_redis_connections", "") == 2 * nodes);
@@ -190,7 +179,6 @@ static void test_redis_trouble_is_counted(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* names: test_metrics_names.c */
 	client = client_open(patternd.port);
@@ -199,7 +187,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	free(now);
 	client_close(client);
 	daemon_stop(&patternd);
@@ -207,14 +194,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_series_do_not_grow),
-		cmocka_unit_test(test_redis_trouble_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

@@ -4,15 +4,7 @@
  * scrapes cost no more than promised. (The rest of /metrics: test_metrics.c.)
  */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
@@ -20,6 +12,7 @@
 #include "../support/raw.h"
 #include "../support/redis_cluster.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 /* A round begins every 5 s, and figures are old after 15 s. */
 enum { SOON_MS = 8000, OLD_MS = 30000, ROUND_S = 5, OLD_S = 16 };
@@ -66,12 +59,11 @@ static const char *delivery(const char *queue, struct answer a, int i, const cha
 	return target;
 }
 
-static void events_of_queues_are_counted_once(void **state)
+TEST(events_of_queues_are_counted_once)
 {
 	static const char key[] = "Idempotency-Key: sent-once";
 	char body[256];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) /* the second is a replay */
 		assert_status(http(client, "POST", "/queues/orders/messages",
 				   "{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2},{\"body\":3},{\"body\":4}]}",
@@ -94,9 +86,8 @@ static void events_of_queues_are_counted_once(void **state)
 	assert_true(isnan(value("queue_events_total{queue=\"other\",event=\"sent\"}"))); /* not in --metrics-names */
 }
 
-static void figures_of_queues_come_from_redis(void **state)
+TEST(figures_of_queues_come_from_redis)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/queues/ordinary/messages",
 			   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3,\"delay_ms\":600000}]}"),
 		      201);
@@ -116,12 +107,11 @@ static void figures_of_queues_come_from_redis(void **state)
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);
 }
 
-static void decisions_of_policies_are_counted(void **state)
+TEST(decisions_of_policies_are_counted)
 {
 	static const char one[] = "{\"key\":\"k\",\"policy\":\"calls\"}", key[] = "Idempotency-Key: decided-once";
 	double refused = value("requests_refused_total");
 
-	(void)state;
 	assert_status(http(client, "PUT", "/ratelimit/policies/calls", "{\"limit\":1,\"window_ms\":600000}"), 201);
 	assert_status(http(client, "PUT", "/ratelimit/policies/shade",
 			   "{\"limit\":1,\"window_ms\":600000,\"shadow\":true}"),
@@ -140,9 +130,8 @@ static void decisions_of_policies_are_counted(void **state)
 	assert_value("requests_refused_total", refused + 3);
 }
 
-static void acquisitions_and_waits_of_locks_are_counted(void **state)
+TEST(acquisitions_and_waits_of_locks_are_counted)
 {
-	(void)state;
 	struct answer a = http(client, "POST", "/locks/jobs", "{\"ttl_ms\":600000}");
 	char token[80];
 	snprintf(token, sizeof(token), "Lock-Token: %s", text_at(a, "/token"));
@@ -166,21 +155,19 @@ static void acquisitions_and_waits_of_locks_are_counted(void **state)
 }
 
 /* Quotes and backslashes of a name are escaped in its label. */
-static void names_are_escaped(void **state)
+TEST(names_are_escaped)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"),
 		      400); /* names have no braces */
 	assert_status(http(client, "POST", "/queues/ord%22%5C%20x/messages", "{\"body\":1}"), 201);
 	events_are("ord\\\"\\\\ x", 1, 0, 0, 0);
 }
 
-static void a_hundred_names_are_the_most(void **state)
+TEST(a_hundred_names_are_the_most)
 {
 	char target[64];
 	int series = 0;
 
-	(void)state;
 	for (int i = 0; i < 120; i++) {
 		snprintf(target, sizeof(target), "/locks/many-%d", i);
 		assert_status(http(client, "POST", target, "{\"ttl_ms\":60000}"), 201);
@@ -198,11 +185,10 @@ static void a_hundred_names_are_the_most(void **state)
  * However often /metrics is scraped, the daemon reads each name once per round, and a round begins
  * every 5 s.
  */
-static void scrapes_ask_redis_little(void **state)
+TEST(scrapes_ask_redis_little)
 {
 	enum { SCRAPES = 100, NAMES = 100 + 4 /* queues */ };
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		leap(&patternd, ROUND_S);
 		double before = value("redis_commands_total");
@@ -214,9 +200,8 @@ static void scrapes_ask_redis_little(void **state)
 }
 
 /* A scrape does not wait for a stopped Redis, and old figures are left out. */
-static void old_figures_are_left_out(void **state)
+TEST(old_figures_are_left_out)
 {
-	(void)state;
 	assert_true(!isnan(value("queue_messages{queue=\"known\",state=\"ready\"}")));
 	server_signal(&redis, SIGSTOP);
 	int64_t began_ms = monotonic_ms();
@@ -230,11 +215,10 @@ static void old_figures_are_left_out(void **state)
 	wait_until(value("queue_messages{queue=\"known\",state=\"ready\"}") == 0, OLD_MS);
 }
 
-static void an_empty_option_admits_none(void **state)
+TEST(an_empty_option_admits_none)
 {
 	struct daemon plain = { 0 };
 
-	(void)state;
 	daemon_start(&plain, "--redis", redis.url, "--metrics-names", "");
 	struct client *c = client_open(plain.port);
 	assert_status(http(c, "POST", "/queues/orders/messages", "{\"body\":1}"), 201);
@@ -246,12 +230,11 @@ static void an_empty_option_admits_none(void **state)
 }
 
 /* A queue has metrics even if its workers get no message, since it may be paused. */
-static void by_default_there_are_queues_and_policies(void **state)
+TEST(by_default_there_are_queues_and_policies)
 {
 	struct daemon plain = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	assert_status(http(client, "POST", "/queues/by-default/messages", "{\"body\":1}"), 201);
 	assert_status(http(client, "PATCH", "/queues/by-default", "{\"paused\":true}"), 200);
 	daemon_start(&plain, "--redis", redis.url);
@@ -292,12 +275,11 @@ static void send_to(const char *queue, int i)
 }
 
 /* Only a name that was not used for half an hour makes room for another. */
-static void idle_names_make_room(void **state)
+TEST(idle_names_make_room)
 {
 	struct daemon busy = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	if (daemon_is_sanitized())
 		skip(); /* the test would wait for an hour */
 	may_leap(&busy);
@@ -336,7 +318,6 @@ static void idle_names_make_room(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names",
@@ -347,28 +328,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_of_queues_are_counted_once),
-		cmocka_unit_test(figures_of_queues_come_from_redis),
-		cmocka_unit_test(decisions_of_policies_are_counted),
-		cmocka_unit_test(acquisitions_and_waits_of_locks_are_counted),
-		cmocka_unit_test(names_are_escaped),
-		cmocka_unit_test(a_hundred_names_are_the_most),
-		cmocka_unit_test(scrapes_ask_redis_little),
-		cmocka_unit_test(old_figures_are_left_out),
-		cmocka_unit_test(an_empty_option_admits_none),
-		cmocka_unit_test(by_default_there_are_queues_and_policies),
-		cmocka_unit_test(idle_names_make_room),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

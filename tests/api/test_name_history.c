@@ -4,15 +4,7 @@
  * Redis does not answer. Without GETs and scrapes the daemon runs no scripts. (GET /info/history:
  * test_history.c.)
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
@@ -20,6 +12,7 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, ROUND_S = 5, LOOK_S = 301, SAMPLES = 60, NAMES = 32 };
 
@@ -76,9 +69,8 @@ static void wait_for_sample(const char *of)
 
 /* ---- What is sampled ---- */
 
-static void a_queue_is_sampled_from_the_first_look_on(void **state)
+TEST(a_queue_is_sampled_from_the_first_look_on)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/queues/q/messages",
 			   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3,\"delay_ms\":600000}]}"),
 		      201);
@@ -109,9 +101,8 @@ static void a_queue_is_sampled_from_the_first_look_on(void **state)
 	assert_null(strstr(http(client, "GET", "/metrics", NULL).body, "queue=\"q\""));
 }
 
-static void a_lock_has_holders_and_waiters(void **state)
+TEST(a_lock_has_holders_and_waiters)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/locks/l", "{\"ttl_ms\":600000}"), 201);
 	struct raw *waiting = waiter_at(&patternd, "/locks/l", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{l}") == 1, SOON_MS);
@@ -128,11 +119,10 @@ static void a_lock_has_holders_and_waiters(void **state)
 	assert_int_equal(number("locks/l", "waiting"), 0);
 }
 
-static void a_policy_has_the_decisions_since_it_is_looked_at(void **state)
+TEST(a_policy_has_the_decisions_since_it_is_looked_at)
 {
 	static const char take[] = "{\"key\":\"k\",\"policy\":\"p\"}";
 
-	(void)state;
 	assert_status(http(client, "PUT", "/ratelimit/policies/p", "{\"limit\":1,\"window_ms\":600000}"), 201);
 	assert_status(http(client, "PUT", "/ratelimit/policies/shade",
 			   "{\"limit\":1,\"window_ms\":600000,\"shadow\":true}"),
@@ -159,9 +149,8 @@ static void a_policy_has_the_decisions_since_it_is_looked_at(void **state)
 /* ---- Bounds ---- */
 
 /* Without an answer from Redis there is no sample, not a sample of zeros. */
-static void what_redis_did_not_answer_is_missing(void **state)
+TEST(what_redis_did_not_answer_is_missing)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/queues/gap/messages", "{\"body\":1}"), 201);
 	samples_of("queues/gap");
 	wait_for_sample("queues/gap");
@@ -176,9 +165,8 @@ static void what_redis_did_not_answer_is_missing(void **state)
 	wait_for_sample("queues/gap");
 }
 
-static void sixty_samples_are_the_most(void **state)
+TEST(sixty_samples_are_the_most)
 {
-	(void)state;
 	for (int i = 0; i < SAMPLES + 5; i++)
 		wait_for_sample("locks/many");
 	assert_int_equal(samples_of("locks/many"), SAMPLES);
@@ -193,9 +181,8 @@ static void look_at(const char *name, int i)
 }
 
 /* A name beyond the bound replaces the name whose last GET was the longest ago. */
-static void names_are_bounded(void **state)
+TEST(names_are_bounded)
 {
-	(void)state;
 	look_at("name", 0);
 	wait_for_sample("queues/name-0");
 	for (int i = 1; i < NAMES; i++)
@@ -211,9 +198,8 @@ static void names_are_bounded(void **state)
 
 /* ---- Cost ---- */
 
-static void nothing_is_asked_when_no_one_looks(void **state)
+TEST(nothing_is_asked_when_no_one_looks)
 {
-	(void)state;
 	look_at("last", 0);
 	wait_for_sample("queues/last-0");
 	pass(LOOK_S);
@@ -231,12 +217,11 @@ static void nothing_is_asked_when_no_one_looks(void **state)
  * Names of --metrics-names are sampled while /metrics is scraped, even without a GET of their
  * history.
  */
-static void what_is_scraped_is_sampled(void **state)
+TEST(what_is_scraped_is_sampled)
 {
 	struct daemon d = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--metrics-names", "queues:seen");
 	client = client_open(d.port);
 	wait_until(strstr(http(client, "GET", "/metrics", NULL).body, "queue_messages{queue=\"seen\""), SOON_MS);
@@ -246,13 +231,12 @@ static void what_is_scraped_is_sampled(void **state)
 	daemon_stop(&d);
 }
 
-static void a_quorum_has_no_history(void **state)
+TEST(a_quorum_has_no_history)
 {
 	struct daemon d = { 0 };
 	struct client *c;
 	char urls[256];
 
-	(void)state;
 	snprintf(urls, sizeof(urls), "redis://127.0.0.1:%d,redis://127.0.0.1:%d,redis://127.0.0.1:%d", free_port(),
 		 free_port(), free_port());
 	daemon_launch(&d, "--redis", redis.url, "--lock-quorum", urls);
@@ -266,7 +250,6 @@ static void a_quorum_has_no_history(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", "");
@@ -276,28 +259,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_queue_is_sampled_from_the_first_look_on),
-		cmocka_unit_test(a_lock_has_holders_and_waiters),
-		cmocka_unit_test(a_policy_has_the_decisions_since_it_is_looked_at),
-		cmocka_unit_test(what_redis_did_not_answer_is_missing),
-		cmocka_unit_test(sixty_samples_are_the_most),
-		cmocka_unit_test(names_are_bounded),
-		cmocka_unit_test(nothing_is_asked_when_no_one_looks),
-		cmocka_unit_test(what_is_scraped_is_sampled),
-		cmocka_unit_test(a_quorum_has_no_history),
-	};
-
-	if (daemon_is_sanitized()) /* the tests would take minutes */
-		return 0;
-	return cmocka_run_group_tests_name("name history", tests, set_up, tear_down);
-}
+/* the tests would take minutes */
+SUITE(.open = set_up, .close = tear_down, .skips = daemon_is_sanitized);

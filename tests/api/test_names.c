@@ -2,17 +2,9 @@
  * The lists of names: a name is listed from its first key until it is gone, whatever made that key
  * and however many keys there are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "redis_as_one.h"
 #include "stage.h"
+#include "test.h"
 
 /* Each way to make the first key of a name. */
 static const struct way {
@@ -82,9 +74,10 @@ static void lose(int i)
 	server_command(&redis, "DEL p:%s:{%s}", ways[i].kind, name_of(i));
 }
 
-static void what_is_made_is_listed_until_it_is_gone(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(what_is_made_is_listed_until_it_is_gone)
 {
-	(void)state;
 	for (int i = 0; i < WAYS; i++) {
 		assert_false(is_listed(i));
 		make(i);
@@ -100,9 +93,8 @@ static void what_is_made_is_listed_until_it_is_gone(void **state)
 }
 
 /* A list reads its own keys only, and does not scan. */
-static void other_keys_cost_nothing(void **state)
+TEST(other_keys_cost_nothing)
 {
-	(void)state;
 	for (int i = 0; i < 2000; i++)
 		server_command(&redis, "SET p:idem:{%d} x", i);
 	for (int i = 0; i < WAYS; i++)
@@ -113,13 +105,12 @@ static void other_keys_cost_nothing(void **state)
 	assert_int_equal(server_calls(&redis, "scan"), scans);
 }
 
-static void pages_are_whole(void **state)
+TEST(pages_are_whole)
 {
 	enum { NAMES = 40 };
 	char target[160], cursor[80] = "", last[24] = "";
 	int found = 0;
 
-	(void)state;
 	for (int i = 0; i < NAMES; i++) {
 		snprintf(target, sizeof(target), "/sets/n%02d/members/a", i);
 		assert_status(http(client, "PUT", target, NULL), 201);
@@ -145,12 +136,11 @@ static void pages_are_whole(void **state)
 	assert_int_equal(json_array_size(json_at(get_all("/sets?match=n1*"), "/items")), 10);
 }
 
-static void a_cursor_of_another_list_is_refused(void **state)
+TEST(a_cursor_of_another_list_is_refused)
 {
 	static const char *const cursors[] = { "0", "x", "-1.", "16384.", "0.6", "0.zz", "0x0.", "1.61.61", " 0.", "" };
 	char target[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
 		snprintf(target, sizeof(target), "/sets?cursor=%s", cursors[i][0] == ' ' ? "%200." : cursors[i]);
 		assert_status(get(target), 400);
@@ -160,9 +150,8 @@ static void a_cursor_of_another_list_is_refused(void **state)
 }
 
 /* Keys may come from a restore or from another build, without an entry in the index. */
-static void a_rebuild_finds_what_exists(void **state)
+TEST(a_rebuild_finds_what_exists)
 {
-	(void)state;
 	for (int i = 0; i < WAYS; i++)
 		make(i);
 	for (int i = 0; i < 1500; i++)
@@ -185,17 +174,4 @@ static void a_rebuild_finds_what_exists(void **state)
 	for (int i = 0; i < WAYS; i++)
 		must_list(i);
 	assert_int_equal(int_at(post("/names/rebuild", NULL), "/added_count"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_is_made_is_listed_until_it_is_gone, stage_forget),
-		cmocka_unit_test_teardown(other_keys_cost_nothing, stage_forget),
-		cmocka_unit_test_teardown(pages_are_whole, stage_forget),
-		cmocka_unit_test_teardown(a_cursor_of_another_list_is_refused, stage_forget),
-		cmocka_unit_test_teardown(a_rebuild_finds_what_exists, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("names", tests, stage_open, stage_close);
 }

@@ -2,21 +2,14 @@
  * Under a service manager (NOTIFY_SOCKET), the daemon notifies the manager when it serves, not
  * before, and when it ends. An unreachable manager changes nothing.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { NOTIFIED_MS = 5000 };
 
@@ -24,14 +17,12 @@ static struct redis_server redis;
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
@@ -83,32 +74,31 @@ static void run_under(const char *name)
 	close(manager);
 }
 
-static void test_path(void **state)
+SUITE(.open = set_up, .close = tear_down);
+
+TEST(test_path)
 {
 	char path[100];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/notify", temp_dir());
 	run_under(path);
 }
 
-static void test_abstract_name(void **state)
+TEST(test_abstract_name)
 {
 	char name[64];
 
-	(void)state;
 	snprintf(name, sizeof(name), "@patternd-test-%ld", (long)getpid());
 	run_under(name);
 }
 
 /* The daemon never reports a failed start as a success. */
-static void test_not_ready(void **state)
+TEST(test_not_ready)
 {
 	char path[100], variable[128];
 	const char *const with_manager[] = { variable, NULL };
 	struct daemon d = { .proc.env = with_manager };
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/notify", temp_dir());
 	snprintf(variable, sizeof(variable), "NOTIFY_SOCKET=%s", path);
 	int manager = manager_open(path);
@@ -117,12 +107,11 @@ static void test_not_ready(void **state)
 	close(manager);
 }
 
-static void test_unreachable(void **state)
+TEST(test_unreachable)
 {
 	static const char *const unreachable[] = { "NOTIFY_SOCKET=/no/such/socket", "NOTIFY_SOCKET=nonsense",
 						   "NOTIFY_SOCKET=" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(unreachable) / sizeof(unreachable[0]); i++) {
 		const char *const with[] = { unreachable[i], NULL };
 		struct daemon d = { .proc.env = with };
@@ -130,16 +119,4 @@ static void test_unreachable(void **state)
 		assert_int_equal(proc_wrote(&d.proc, "not_notified"), i < 2);
 		daemon_stop(&d);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_path),
-		cmocka_unit_test(test_abstract_name),
-		cmocka_unit_test(test_not_ready),
-		cmocka_unit_test(test_unreachable),
-	};
-
-	return cmocka_run_group_tests_name("notify", tests, set_up, tear_down);
 }

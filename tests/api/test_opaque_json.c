@@ -2,17 +2,9 @@
  * Each place that accepts JSON from a client returns it byte for byte as it was sent. Text that is
  * not JSON is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/events.h"
 #include "stage.h"
+#include "test.h"
 
 #define DEEP_10 "[[[[[[[[[[]]]]]]]]]]"
 #define DEEP_29 "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
@@ -150,11 +142,12 @@ static struct answer take_out(const struct carrier *c)
 	return http(client, c->out_method, c->out_target, strcmp(c->out_method, "POST") == 0 ? "{}" : NULL);
 }
 
-static void it_comes_back_byte_for_byte(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(it_comes_back_byte_for_byte)
 {
 	char wanted[1024];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(carriers); i++) {
 		const struct carrier *c = &carriers[i];
 		for (size_t v = 0; v < ROWS(accepted); v++) {
@@ -169,20 +162,18 @@ static void it_comes_back_byte_for_byte(void **state)
 	}
 }
 
-static void what_is_not_json_is_refused(void **state)
+TEST(what_is_not_json_is_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(carriers); i++)
 		for (size_t v = 0; v < ROWS(refused); v++)
 			assert_problem(send_value(&carriers[i], refused[v]), 400, "malformed_json", "none");
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void what_was_damaged_in_redis_is_reported(void **state)
+TEST(what_was_damaged_in_redis_is_reported)
 {
 	static const char *const damaged[] = { "{]", "1,\"b\":2", "[\"\xff\"]", "{\"a\":1,\"a\":2}", "\"\\x\"", "01" };
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(carriers); i++) {
 		const struct carrier *c = &carriers[i];
 		for (size_t v = 0; c->damage && v < ROWS(damaged); v++) {
@@ -195,9 +186,8 @@ static void what_was_damaged_in_redis_is_reported(void **state)
 }
 
 /* A reader's record in Redis holds the owner and the metadata side by side. */
-static void metadata_of_a_reader_may_hold_tabs(void **state)
+TEST(metadata_of_a_reader_may_hold_tabs)
 {
-	(void)state;
 	struct answer taken = post("/locks/s", "{\"mode\":\"shared\",\"owner\":\"a\\tb\",\"metadata\":[1\t,\t2]}");
 	char header[128];
 
@@ -208,7 +198,7 @@ static void metadata_of_a_reader_may_hold_tabs(void **state)
 }
 
 /* An event may contain no line break other than LF, so the daemon replaces the others with LF. */
-static void listeners_get_it_byte_for_byte(void **state)
+TEST(listeners_get_it_byte_for_byte)
 {
 	static const char *const lines[][2] = {
 		{ "{\n\n\"a\" : \"b\" ,\n\"c\":1.0e0 }", "{\n\n\"a\" : \"b\" ,\n\"c\":1.0e0 }" },
@@ -217,7 +207,6 @@ static void listeners_get_it_byte_for_byte(void **state)
 	char body[1024], wanted[1024];
 	struct events *e = events_get(patternd.port, "/topics/t/stream");
 
-	(void)state;
 	assert_string_equal(events_next_named(e, SOON_MS).name, "listening");
 	for (size_t v = 0; v < ROWS(accepted) + ROWS(lines); v++) {
 		const char *sent = v < ROWS(accepted) ? accepted[v] : lines[v - ROWS(accepted)][0];
@@ -236,17 +225,4 @@ static void listeners_get_it_byte_for_byte(void **state)
 		assert_problem(post("/topics/t", body), 400, "malformed_json", "none");
 	}
 	events_close(e);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(it_comes_back_byte_for_byte, stage_forget),
-		cmocka_unit_test_teardown(what_is_not_json_is_refused, stage_forget),
-		cmocka_unit_test_teardown(what_was_damaged_in_redis_is_reported, stage_forget),
-		cmocka_unit_test_teardown(metadata_of_a_reader_may_hold_tabs, stage_forget),
-		cmocka_unit_test_teardown(listeners_get_it_byte_for_byte, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("opaque_json", tests, stage_open, stage_close);
 }

@@ -2,15 +2,6 @@
  * The options: where they come from, which source takes precedence, and which values are refused.
  * An invalid option ends the start with exit status 2 and one line that names the option.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/leap.h"
@@ -18,6 +9,7 @@
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 static struct daemon patternd;
 
@@ -55,9 +47,8 @@ static bool documents(const char *help, const char *flag)
 	return false;
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
-	(void)state;
 	assert_int_equal(daemon_run(&patternd, "--help"), 0);
 	char *help = printed();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
@@ -119,6 +110,8 @@ static void test_refused(void **state)
 	const struct row *row = *state;
 	const char *const *a = row->arguments;
 
+	if ((row - bad) % stride() != 0)
+		skip();
 	int status = a[1] ? daemon_run(&patternd, a[0], a[1]) : daemon_run(&patternd, a[0]);
 	char *said = file_text(patternd.proc.err_path);
 	assert_non_null(said);
@@ -128,6 +121,8 @@ static void test_refused(void **state)
 	assert_true(newline && newline[1] == '\0'); /* one line */
 	free(said);
 }
+
+TEST_ROWS(test_refused, bad, arguments[0]);
 
 static const char *file_with(const char *text)
 {
@@ -141,11 +136,10 @@ static const char *file_with(const char *text)
 	return path;
 }
 
-static void test_secrets_are_not_printed(void **state)
+TEST(test_secrets_are_not_printed)
 {
 	static const char url[] = "redis://user:canary-4711@127.0.0.1:1/0";
 
-	(void)state;
 	assert_int_equal(daemon_run(&patternd, "--check-config", "--redis", url), 0);
 	char *text = printed();
 	assert_null(strstr(text, "canary"));
@@ -162,12 +156,11 @@ static void test_secrets_are_not_printed(void **state)
 	assert_false(proc_wrote(&patternd.proc, "canary"));
 }
 
-static void test_password(void **state)
+TEST(test_password)
 {
 	struct redis_server redis = { 0 };
 	char url[128];
 
-	(void)state;
 	server_start(&redis, "--requirepass", "se:cr@et/%");
 	const char *file = file_with("se:cr@et/%\nnot this line\n");
 	daemon_start(&patternd, "--redis", redis.url, "--redis-password-file", file);
@@ -179,14 +172,13 @@ static void test_password(void **state)
 }
 
 /* A first start may find no Redis: the log and /readyz give advice until a connection succeeds. */
-static void test_no_redis(void **state)
+TEST(test_no_redis)
 {
 	static const char advice[] =
 		"; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one "
 		"(--embedded)";
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	server_start(&redis, "--requirepass", "told-to-nobody");
 	server_stop(&redis);
 	daemon_launch(&patternd, "--redis", redis.url);
@@ -203,12 +195,11 @@ static void test_no_redis(void **state)
 	server_stop(&redis);
 }
 
-static void test_database_and_prefix(void **state)
+TEST(test_database_and_prefix)
 {
 	struct redis_server redis = { 0 };
 	char url[128];
 
-	(void)state;
 	server_start(&redis);
 	snprintf(url, sizeof(url), "redis://127.0.0.1:%d/3", redis.port);
 	daemon_start(&patternd, "--redis", url, "--prefix", "mine:");
@@ -224,11 +215,10 @@ static void test_database_and_prefix(void **state)
 	server_stop(&redis);
 }
 
-static void test_allowed_hosts(void **state)
+TEST(test_allowed_hosts)
 {
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--allowed-hosts", "patternd.local,other");
 	struct client *c = client_open(patternd.port);
@@ -256,11 +246,10 @@ static void assert_not_strict(const struct redis_server *r, const char *why)
 	daemon_stop(&patternd);
 }
 
-static void test_strict(void **state)
+TEST(test_strict)
 {
 	struct redis_server redis = { 0 }, safe = { 0 };
 
-	(void)state;
 	server_start(&redis, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru");
 	daemon_start(&patternd, "--redis", redis.url);
 	assert_true(proc_wrote(&patternd.proc, "maxmemory-policy"));
@@ -280,11 +269,10 @@ static void test_strict(void **state)
 }
 
 /* The gauge follows the settings of Redis, also while the daemon gets no requests. */
-static void test_risks_that_end(void **state)
+TEST(test_risks_that_end)
 {
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	if (daemon_is_sanitized())
 		skip(); /* it would wait for a minute */
 	server_start(&redis, "--maxmemory-policy", "allkeys-lru");
@@ -302,11 +290,10 @@ static void test_risks_that_end(void **state)
 }
 
 /* The daemon notices a changed setting after a minute, on a connection that stays open. */
-static void test_strict_while_it_lasts(void **state)
+TEST(test_strict_while_it_lasts)
 {
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	if (daemon_is_sanitized())
 		skip(); /* it would wait for a minute */
 	server_start(&redis, "--appendonly", "yes");
@@ -347,11 +334,10 @@ static void assert_not_used(const struct redis_server *r, const char *scheme, co
 	daemon_stop(&patternd);
 }
 
-static void test_servers_of_another_kind(void **state)
+TEST(test_servers_of_another_kind)
 {
 	struct redis_server alone = { 0 }, node = { 0 };
 
-	(void)state;
 	server_start(&node, "--cluster-enabled", "yes");
 	assert_not_used(&node, "redis", "it is a Cluster node; use redis+cluster://", "redis_unavailable");
 	server_stop(&node);
@@ -364,12 +350,11 @@ static void test_servers_of_another_kind(void **state)
 }
 
 /* Only the run id shows that two addresses lead to one server. */
-static void test_one_server_under_two_names(void **state)
+TEST(test_one_server_under_two_names)
 {
 	struct redis_server servers[2] = { 0 };
 	char urls[160], names[2][32];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		server_start(&servers[i]);
 	struct proxy *proxy = proxy_open(servers[0].port);
@@ -391,35 +376,4 @@ static void test_one_server_under_two_names(void **state)
 	proxy_close(proxy);
 	for (int i = 0; i < 2; i++)
 		server_stop(&servers[i]);
-}
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_secrets_are_not_printed),
-		cmocka_unit_test(test_password),
-		cmocka_unit_test(test_no_redis),
-		cmocka_unit_test(test_database_and_prefix),
-		cmocka_unit_test(test_allowed_hosts),
-		cmocka_unit_test(test_strict),
-		cmocka_unit_test(test_risks_that_end),
-		cmocka_unit_test(test_strict_while_it_lasts),
-		cmocka_unit_test(test_servers_of_another_kind),
-		cmocka_unit_test(test_one_server_under_two_names),
-	};
-	static char names[COUNT(bad)][80];
-	struct CMUnitTest tests[COUNT(bad) + COUNT(others)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(bad); i += (size_t)stride()) {
-		const char *second = bad[i].arguments[1];
-		snprintf(names[i], sizeof(names[i]), "refused: %s %s", bad[i].arguments[0], second ? second : "");
-		tests[n++] = (struct CMUnitTest){ names[i], test_refused, NULL, NULL, (void *)(uintptr_t)&bad[i] };
-	}
-	for (size_t i = 0; i < COUNT(others); i++)
-		tests[n++] = others[i];
-	return _cmocka_run_group_tests("options", tests, n, NULL, NULL);
 }

@@ -4,17 +4,9 @@
  * without clients there is none. (A Cluster that lost a shard: tests/faults/test_overview_away.c.)
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
@@ -22,6 +14,7 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, SHARED_S = 11, MANY = 10000, ASKERS = 20 };
 
@@ -121,9 +114,8 @@ static void settle_one(const char *method, const char *queue, const char *end, c
 
 /* ---- What is found ---- */
 
-static void nothing_needs_a_person(void **state)
+TEST(nothing_needs_a_person)
 {
-	(void)state;
 	done("POST", "/queues/calm/messages", "{\"messages\":[{\"body\":1},{\"body\":2,\"delay_ms\":600000}]}");
 	done("POST", "/locks/calm", "{\"ttl_ms\":600000}");
 	struct answer a = look();
@@ -160,9 +152,8 @@ static void make_trouble(void)
 	done("POST", "/locks/a", "{\"ttl_ms\":600000,\"owner\":\"worker-7\"}");
 }
 
-static void all_that_waits_is_found(void **state)
+TEST(all_that_waits_is_found)
 {
-	(void)state;
 	make_trouble();
 	struct raw *waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
@@ -219,11 +210,10 @@ static void send_of_group(const char *queue, const char *group, int count)
 }
 
 /* Messages that wait behind a message in flight do not count, however long a worker holds it. */
-static void a_paused_group_is_found_while_others_work(void **state)
+TEST(a_paused_group_is_found_while_others_work)
 {
 	char group[32];
 
-	(void)state;
 	done("PUT", "/queues/gq", "{\"order\":\"strict\"}");
 	send_of_group("gq", "live", 3);
 	done("POST", "/queues/gq/receive", "{\"visibility_ms\":3600000}");
@@ -261,12 +251,11 @@ static void a_paused_group_is_found_while_others_work(void **state)
 }
 
 /* Queues that work do not hide one that is stuck, however many there are. */
-static void a_stuck_group_is_found_among_many_queues(void **state)
+TEST(a_stuck_group_is_found_among_many_queues)
 {
 	enum { BUSY = 30 };
 	char target[64], queue[32];
 
-	(void)state;
 	for (int i = 0; i < BUSY; i++) {
 		snprintf(queue, sizeof(queue), "busy%d", i);
 		snprintf(target, sizeof(target), "/queues/%s", queue);
@@ -292,11 +281,10 @@ static void a_stuck_group_is_found_among_many_queues(void **state)
  * A strict group waits for a delivery that has timed out, until the next receive. Nothing else
  * shows that no worker receives. A short backoff is not a finding.
  */
-static void a_group_behind_a_lost_delivery_is_found(void **state)
+TEST(a_group_behind_a_lost_delivery_is_found)
 {
 	char target[256];
 
-	(void)state;
 	done("PUT", "/queues/lost", "{\"order\":\"strict\",\"backoff\":{\"base_ms\":30000,\"max_ms\":30000}}");
 	send_of_group("lost", "g", 3);
 	*redis_clock_us += 70000000;
@@ -315,9 +303,8 @@ static void a_group_behind_a_lost_delivery_is_found(void **state)
 }
 
 /* Other queues are asked about, too, and what could not be asked is named. */
-static void a_queue_that_another_program_broke_hides_no_other(void **state)
+TEST(a_queue_that_another_program_broke_hides_no_other)
 {
-	(void)state;
 	send_of_group("broken", "g", 3);
 	done("POST", "/queues/broken/groups/g/pause", "{\"for_ms\":3600000}");
 	send_of_group("stuck", "g", 1);
@@ -337,9 +324,8 @@ static void a_queue_that_another_program_broke_hides_no_other(void **state)
  * A group that its rate blocks is found while the wait lasts long, and once the wait has ended but
  * no worker receives.
  */
-static void a_group_of_a_rate_is_found_once_it_is_stuck(void **state)
+TEST(a_group_of_a_rate_is_found_once_it_is_stuck)
 {
-	(void)state;
 	done("PUT", "/queues/slow", "{\"group_rate\":{\"limit\":1,\"window_ms\":180000,\"burst\":1}}");
 	send_of_group("slow", "a", 2);
 	settle_one("DELETE", "slow", "", NULL);
@@ -357,9 +343,8 @@ static void a_group_of_a_rate_is_found_once_it_is_stuck(void **state)
 }
 
 /* A read creates the message that is due, and this message then waits. */
-static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
+TEST(reads_of_a_schedule_do_not_hide_that_it_is_not_served)
 {
-	(void)state;
 	done("PUT", "/queues/read/schedules/s", "{\"every_ms\":5000,\"body\":1}");
 	*redis_clock_us += 20000000;
 	assert_non_null(finding(look(), "schedule_missed"));
@@ -375,9 +360,8 @@ static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
 }
 
 /* A client may wait by many short requests, so a lock that is held for long counts as well. */
-static void short_waits_for_a_lock_that_is_held_for_long_are_found(void **state)
+TEST(short_waits_for_a_lock_that_is_held_for_long_are_found)
 {
-	(void)state;
 	struct answer a = http(client, "POST", "/locks/a", "{\"ttl_ms\":600000,\"owner\":\"worker-7\"}");
 	char token[128];
 	int64_t granted_at_ms = server_now_ms(&redis);
@@ -401,9 +385,8 @@ static void short_waits_for_a_lock_that_is_held_for_long_are_found(void **state)
 }
 
 /* The lists leave such names out, and state how many these are. */
-static void names_whose_keys_another_program_wrote_are_counted(void **state)
+TEST(names_whose_keys_another_program_wrote_are_counted)
 {
-	(void)state;
 	done("POST", "/queues/sound/messages", "{\"body\":1}");
 	done("POST", "/queues/broken/messages", "{\"body\":1}");
 	done("POST", "/locks/broken", "{\"ttl_ms\":600000}");
@@ -422,13 +405,12 @@ static void names_whose_keys_another_program_wrote_are_counted(void **state)
 	assert_int_equal(int_at(a, "/locks/count"), 0);
 }
 
-static void a_target_that_is_not_called_is_found(void **state)
+TEST(a_target_that_is_not_called_is_found)
 {
 	struct daemon d = { 0 };
 	struct client *usual = client;
 	char path[256];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
@@ -449,12 +431,11 @@ static void a_target_that_is_not_called_is_found(void **state)
 	daemon_stop(&d);
 }
 
-static void memory_that_is_nearly_full_is_found(void **state)
+TEST(memory_that_is_nearly_full_is_found)
 {
 	struct daemon d = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	server_nearly_fill(&redis);
 	daemon_start(&d, "--redis", redis.url);
 	client = client_open(d.port);
@@ -476,11 +457,10 @@ static bool is_full(void)
  * The finding appears with the first command that Redis refuses, and ends soon after Redis has
  * memory again.
  */
-static void memory_that_is_full_is_found_at_once(void **state)
+TEST(memory_that_is_full_is_found_at_once)
 {
 	long refused = metric_of(&patternd, "redis_out_of_memory_total");
 
-	(void)state;
 	done("GET", "/queues/any", NULL);
 	assert_false(is_full());
 	server_command(&redis, "CONFIG SET maxmemory 1");
@@ -501,9 +481,8 @@ static bool is_away(void)
 }
 
 /* Once the daemon knows that Redis is away, the values are null, never zeros or earlier values. */
-static void what_cannot_be_asked_is_null(void **state)
+TEST(what_cannot_be_asked_is_null)
 {
-	(void)state;
 	look();
 	server_kill(&redis);
 	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
@@ -523,12 +502,11 @@ static void what_cannot_be_asked_is_null(void **state)
  * All clients that ask while Redis hangs get the same answer, within its time limit. One client
  * disconnects first.
  */
-static void a_redis_that_hangs_is_not_waited_for(void **state)
+TEST(a_redis_that_hangs_is_not_waited_for)
 {
 	struct raw *asker[ASKERS];
 	json_int_t at_ms = 0;
 
-	(void)state;
 	seen_at_ms = int_at(look(), "/at_ms");
 	if (daemon_is_sanitized())
 		skip();
@@ -556,9 +534,8 @@ static void a_redis_that_hangs_is_not_waited_for(void **state)
 
 /* ---- What it costs ---- */
 
-static void one_look_is_for_all_and_ends(void **state)
+TEST(one_look_is_for_all_and_ends)
 {
-	(void)state;
 	done("POST", "/queues/one/messages", "{\"body\":1}");
 	look();
 	long long scripts = server_scripts_run(&redis);
@@ -578,12 +555,11 @@ static void one_look_is_for_all_and_ends(void **state)
 }
 
 /* If there is more than a bound allows, the answer is cut, and `complete` is false. */
-static void ten_thousand_queues_are_bounded(void **state)
+TEST(ten_thousand_queues_are_bounded)
 {
 	struct daemon d = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	server_command(&redis, "EVAL %s 0",
 		       "local now = redis.call('TIME')[1] * 1000 "
 		       "for i = 1, 10000 do "
@@ -612,7 +588,6 @@ static void ten_thousand_queues_are_bounded(void **state)
 
 static int forget(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	client_forget(client);
 	return 0;
@@ -636,7 +611,6 @@ static void start_redis_by_clock(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	start_redis_by_clock();
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape must not look at Redis */
@@ -646,34 +620,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(nothing_needs_a_person, forget),
-		cmocka_unit_test_teardown(all_that_waits_is_found, forget),
-		cmocka_unit_test_teardown(a_paused_group_is_found_while_others_work, forget),
-		cmocka_unit_test_teardown(a_stuck_group_is_found_among_many_queues, forget),
-		cmocka_unit_test_teardown(a_group_behind_a_lost_delivery_is_found, forget),
-		cmocka_unit_test_teardown(a_queue_that_another_program_broke_hides_no_other, forget),
-		cmocka_unit_test_teardown(a_group_of_a_rate_is_found_once_it_is_stuck, forget),
-		cmocka_unit_test_teardown(reads_of_a_schedule_do_not_hide_that_it_is_not_served, forget),
-		cmocka_unit_test_teardown(short_waits_for_a_lock_that_is_held_for_long_are_found, forget),
-		cmocka_unit_test_teardown(names_whose_keys_another_program_wrote_are_counted, forget),
-		cmocka_unit_test_teardown(a_target_that_is_not_called_is_found, forget),
-		cmocka_unit_test_teardown(memory_that_is_nearly_full_is_found, forget),
-		cmocka_unit_test_teardown(memory_that_is_full_is_found_at_once, forget),
-		cmocka_unit_test_teardown(one_look_is_for_all_and_ends, forget),
-		cmocka_unit_test_teardown(ten_thousand_queues_are_bounded, forget),
-		cmocka_unit_test_teardown(a_redis_that_hangs_is_not_waited_for, forget),
-		cmocka_unit_test_teardown(what_cannot_be_asked_is_null, forget),
-	};
-
-	return cmocka_run_group_tests_name("overview", tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down, .after = forget);

@@ -2,19 +2,12 @@
  * GET /push lists the targets of --push in the order of the file, with the reason why each backs
  * off and how its requests ended. (What programs receive, and what their answers do: tests/push.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { SOON_MS = 8000 };
 
@@ -40,7 +33,6 @@ static void start(const char *targets)
 
 static int stop(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_command(&redis, "FLUSHALL");
@@ -65,9 +57,8 @@ static bool is_reason(size_t i, const char *reason)
 	return json_is_string(json_at(a, at)) && strcmp(text_at(a, at), reason) == 0;
 }
 
-static void an_idle_target_is_on(void **state)
+TEST(an_idle_target_is_on)
 {
-	(void)state;
 	start("{\"b\":{" AWAY ",\"concurrency\":3,\"timeout_ms\":500},"
 	      "\"a\":{\"url\":\"http://localhost/\",\"unix_socket\":\"/run/x\"}}");
 	struct answer a = list("");
@@ -97,9 +88,8 @@ static void an_idle_target_is_on(void **state)
 	assert_non_null(strstr(text_at(a, "/libraries/libcurl"), "libcurl/"));
 }
 
-static void one_that_is_away_backs_off(void **state)
+TEST(one_that_is_away_backs_off)
 {
-	(void)state;
 	start("{\"q\":{" AWAY "},\"p\":{" AWAY ",\"ready_path\":\"/ready\"}}");
 	assert_status(http(client, "POST", "/queues/q/messages", "{\"body\":1,\"id\":\"m\"}"), 201);
 	wait_until(is_reason(0, "not_reached") && is_reason(1, "not_ready"), SOON_MS);
@@ -123,11 +113,10 @@ static void one_that_is_away_backs_off(void **state)
 		assert_true(int_at(a, "/items/0/until_ms") > int_at(a, "/items/0/last_failure/at_ms"));
 }
 
-static void pages_are_in_the_order_of_the_file(void **state)
+TEST(pages_are_in_the_order_of_the_file)
 {
 	char all[64] = "", query[96] = "?limit=2", targets[1024] = "{";
 
-	(void)state;
 	for (const char *name = "gfedcba"; *name; name++)
 		snprintf(targets + strlen(targets), 64, "%s\"%c\":{" AWAY "}", *name == 'g' ? "" : ",", *name);
 	start(strcat(targets, "}"));
@@ -149,9 +138,8 @@ static void pages_are_in_the_order_of_the_file(void **state)
 	assert_problem(http(client, "GET", "/push/a", NULL), 404, NULL, "none");
 }
 
-static void without_the_option_there_is_none(void **state)
+TEST(without_the_option_there_is_none)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	struct answer a = list("");
@@ -169,7 +157,7 @@ static void without_the_option_there_is_none(void **state)
 	fclose(maps);
 }
 
-static void a_faulty_file_stops_the_start(void **state)
+TEST(a_faulty_file_stops_the_start, .after = no_fixture)
 {
 	static const char *const rows[][2] = {
 		{ "", "push.json:1" },
@@ -183,7 +171,6 @@ static void a_faulty_file_stops_the_start(void **state)
 	};
 	char path[256];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		FILE *f = fopen(path, "we");
@@ -202,26 +189,14 @@ static void a_faulty_file_stops_the_start(void **state)
 
 static int open_redis(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int close_redis(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(an_idle_target_is_on, stop),
-		cmocka_unit_test_teardown(one_that_is_away_backs_off, stop),
-		cmocka_unit_test_teardown(pages_are_in_the_order_of_the_file, stop),
-		cmocka_unit_test_teardown(without_the_option_there_is_none, stop),
-		cmocka_unit_test(a_faulty_file_stops_the_start),
-	};
-	return cmocka_run_group_tests_name("push", tests, open_redis, close_redis);
-}
+SUITE(.open = open_redis, .close = close_redis, .after = stop);

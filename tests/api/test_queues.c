@@ -7,9 +7,10 @@
 
 /* ---- Sending ---- */
 
-static void a_message_is_sent_received_and_done(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_message_is_sent_received_and_done)
 {
-	(void)state;
 	int64_t before_ms = server_now_ms(&redis);
 	struct answer sent = send_body("{\"body\":{\"order\":4711}}");
 	assert_status(sent, 201);
@@ -34,11 +35,10 @@ static void a_message_is_sent_received_and_done(void **state)
 }
 
 /* The answer to a single message has its path in Location, with the id percent-encoded. */
-static void one_that_is_stored_has_a_location(void **state)
+TEST(one_that_is_stored_has_a_location)
 {
 	char path[64];
 
-	(void)state;
 	struct answer a = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
 	assert_status(a, 201);
 	assert_string_equal(header_of(a, "Location"), "/queues/q/messages/a%2Fb%20c");
@@ -57,9 +57,8 @@ static void one_that_is_stored_has_a_location(void **state)
 	assert_null(header_of(a, "Location"));
 }
 
-static void a_batch_has_its_own_times_and_priorities(void **state)
+TEST(a_batch_has_its_own_times_and_priorities)
 {
-	(void)state;
 	struct answer a = send_body(
 		"{\"messages\":[{\"body\":1,\"id\":\"late\",\"delay_ms\":3155760000000},"
 		"{\"body\":2,\"id\":\"past\",\"deliver_at_ms\":0,\"priority\":5,\"max_receives\":1},{\"body\":3,\"id\":\"first\"},"
@@ -79,11 +78,10 @@ static void a_batch_has_its_own_times_and_priorities(void **state)
 	assert_true(bool_at(a, "/dead"));
 }
 
-static void an_id_is_sent_once(void **state)
+TEST(an_id_is_sent_once)
 {
 	static const char twice[] = "{\"messages\":[{\"body\":2,\"id\":\"a\"},{\"body\":3,\"id\":\"b\"}]}";
 
-	(void)state;
 	struct answer first = send_body("{\"body\":1,\"id\":\"a\",\"delay_ms\":60000}");
 	struct answer a = send_body(twice);
 	assert_status(a, 201); /* one of them was stored */
@@ -103,11 +101,10 @@ static void an_id_is_sent_once(void **state)
  * An expired message takes no place in the answer, and no more than `limit` messages leave the
  * queue.
  */
-static void expired_messages_make_no_room_beyond_the_limit(void **state)
+TEST(expired_messages_make_no_room_beyond_the_limit)
 {
 	enum { MESSAGES = 30 };
 
-	(void)state;
 	for (int acknowledges = 0; acknowledges < 2; acknowledges++) {
 		server_command(&redis, "FLUSHALL");
 		assert_status(send_body("{\"body\":0,\"ttl_ms\":1}"), 201);
@@ -126,11 +123,10 @@ static void expired_messages_make_no_room_beyond_the_limit(void **state)
  * The script ends a call after a thousand expired messages; the next call finds the message behind
  * them.
  */
-static void many_expired_messages_hide_none(void **state)
+TEST(many_expired_messages_hide_none)
 {
 	enum { EXPIRED = 1100 };
 
-	(void)state;
 	send_many(EXPIRED, ",\"ttl_ms\":1");
 	next_ms();
 	next_ms();
@@ -139,11 +135,10 @@ static void many_expired_messages_hide_none(void **state)
 	assert_int_equal(count_of("/expired"), EXPIRED);
 }
 
-static void what_is_acknowledged_at_once_never_comes_again(void **state)
+TEST(what_is_acknowledged_at_once_never_comes_again)
 {
 	static const char two[] = "{\"limit\":2,\"acknowledge\":true}";
 
-	(void)state;
 	send_body("{\"messages\":[{\"body\":{\"n\":1},\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3}]}");
 	struct answer a = post("/receive", two, KEY "one");
 	assert_ids(a, IDS("a", "b"));
@@ -160,14 +155,13 @@ static void what_is_acknowledged_at_once_never_comes_again(void **state)
 
 /* ---- Extending and rejecting ---- */
 
-static void extending_counts_from_now(void **state)
+TEST(extending_counts_from_now)
 {
 	static const struct {
 		const char *body;
 		int64_t visibility_ms;
 	} rows[] = { { "{\"visibility_ms\":120000}", 120000 }, { "{}", 70000 }, { NULL, 70000 } };
 
-	(void)state;
 	configure("{\"visibility_ms\":70000}");
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	const char *receipt = receipt_in(receive("{\"visibility_ms\":10000}"));
@@ -184,11 +178,10 @@ static void extending_counts_from_now(void **state)
 }
 
 /* A replay reports the current visibility, and does not change it. */
-static void a_retried_extend_extends_once(void **state)
+TEST(a_retried_extend_extends_once)
 {
 	char tail[128];
 
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	snprintf(tail, sizeof(tail), "/deliveries/%s/extend", receipt_in(receive(NULL)));
 	assert_status(post(tail, "{\"visibility_ms\":60000}", KEY "one"), 200);
@@ -197,9 +190,8 @@ static void a_retried_extend_extends_once(void **state)
 	assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"), int_at(longer, "/visible_until_ms"));
 }
 
-static void a_rejected_message_is_due_again_or_dead(void **state)
+TEST(a_rejected_message_is_due_again_or_dead)
 {
-	(void)state;
 	configure("{" AT_ONCE "}");
 	send_body("{\"body\":1,\"id\":\"a\",\"priority\":2,\"max_receives\":3,\"ttl_ms\":3600000}");
 	struct answer a = message("GET", "a", NULL);
@@ -227,9 +219,8 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 }
 
 /* A reject that is not counted is not a failure: it uses up no attempt, and no backoff follows. */
-static void an_uncounted_reject_is_not_an_attempt(void **state)
+TEST(an_uncounted_reject_is_not_an_attempt)
 {
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\",\"max_receives\":1}");
 	for (int i = 0; i < 3; i++) {
 		struct answer a = receive("{\"worker\":\"w\"}");
@@ -252,11 +243,10 @@ static void an_uncounted_reject_is_not_an_attempt(void **state)
 }
 
 /* A message past its ttl is gone: it is neither dead nor due again. */
-static void what_is_rejected_past_its_ttl_is_neither(void **state)
+TEST(what_is_rejected_past_its_ttl_is_neither)
 {
 	struct answer a;
 
-	(void)state;
 	do { /* on a very slow machine it expires before it is received */
 		send_body("{\"body\":1,\"ttl_ms\":60}");
 		a = receive(NULL);
@@ -357,11 +347,10 @@ static const char *with_receipt(char out[512], const char *text, const char *rec
 }
 
 /* Each refusal names the member, and changes nothing in Redis. */
-static void what_the_handlers_refuse_is_named(void **state)
+TEST(what_the_handlers_refuse_is_named)
 {
 	char target[512], body[512], receipt[128];
 
-	(void)state;
 	configure("{\"max_receives\":9}");
 	send_body("{\"body\":1,\"id\":\"m\"}");
 	snprintf(receipt, sizeof(receipt), "%s", receipt_in(receive("{\"visibility_ms\":43200000}")));
@@ -381,25 +370,4 @@ static void what_the_handlers_refuse_is_named(void **state)
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_message_is_sent_received_and_done, forget_all),
-		cmocka_unit_test_teardown(one_that_is_stored_has_a_location, forget_all),
-		cmocka_unit_test_teardown(a_batch_has_its_own_times_and_priorities, forget_all),
-		cmocka_unit_test_teardown(an_id_is_sent_once, forget_all),
-		cmocka_unit_test_teardown(expired_messages_make_no_room_beyond_the_limit, forget_all),
-		cmocka_unit_test_teardown(many_expired_messages_hide_none, forget_all),
-		cmocka_unit_test_teardown(what_is_acknowledged_at_once_never_comes_again, forget_all),
-		cmocka_unit_test_teardown(extending_counts_from_now, forget_all),
-		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
-		cmocka_unit_test_teardown(a_rejected_message_is_due_again_or_dead, forget_all),
-		cmocka_unit_test_teardown(an_uncounted_reject_is_not_an_attempt, forget_all),
-		cmocka_unit_test_teardown(what_is_rejected_past_its_ttl_is_neither, forget_all),
-		cmocka_unit_test_teardown(what_the_handlers_refuse_is_named, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("queues", tests, start, stop);
 }

@@ -71,9 +71,10 @@ static const struct {
 	  { VISIBILITY_MS, 1000, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
 };
 
-static void settings_are_replaced_and_merged(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(settings_are_replaced_and_merged)
 {
-	(void)state;
 	assert_settings(queue("GET", NULL), settings[0].wanted); /* of a queue that was never used */
 	assert_problem(queue("DELETE", NULL), 404, "not_found", "none");
 	for (size_t i = 0; i < ROWS(settings); i++) {
@@ -90,9 +91,8 @@ static void settings_are_replaced_and_merged(void **state)
 	assert_status(queue("PUT", "{}"), 200); /* it exists even without settings */
 }
 
-static void counts_have_every_state(void **state)
+TEST(counts_have_every_state)
 {
-	(void)state;
 	assert_counts(0, 0, 0, 0);
 	const json_t *none = json_at(queue("GET", NULL), "/oldest_ready_ms");
 	assert_true(json_is_null(none));
@@ -109,7 +109,7 @@ static void counts_have_every_state(void **state)
 
 /* ---- Many at once ---- */
 
-static void purge_removes_one_state_or_all(void **state)
+TEST(purge_removes_one_state_or_all)
 {
 	static const struct {
 		const char *body;
@@ -123,7 +123,6 @@ static void purge_removes_one_state_or_all(void **state)
 		{ NULL, 5, { 0, 0, 0, 0 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		send_each_state();
 		struct answer a = post("/purge", rows[i].body, NULL);
@@ -136,9 +135,8 @@ static void purge_removes_one_state_or_all(void **state)
 	}
 }
 
-static void purge_and_redrive_continue_until_they_have_finished(void **state)
+TEST(purge_and_redrive_continue_until_they_have_finished)
 {
-	(void)state;
 	configure("{\"max_receives\":1}");
 	send_many(3000, "");
 	struct answer none = post("/redrive", NULL, NULL);
@@ -157,9 +155,8 @@ static void purge_and_redrive_continue_until_they_have_finished(void **state)
 	assert_counts(0, 0, 1, 0);
 }
 
-static void chosen_letters_are_redriven(void **state)
+TEST(chosen_letters_are_redriven)
 {
-	(void)state;
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\"}]}");
 	for (int i = 0; i < 3; i++)
 		assert_status(reject(receipt_in(receive(NULL)), "{\"dead\":true}"), 200);
@@ -173,9 +170,8 @@ static void chosen_letters_are_redriven(void **state)
 
 /* ---- Whole queues ---- */
 
-static void queues_are_listed_with_their_counts(void **state)
+TEST(queues_are_listed_with_their_counts)
 {
-	(void)state;
 	send_each_state();
 	configure("{\"paused\":true}");
 	struct answer a = http(client, "GET", "/queues", NULL);
@@ -189,18 +185,4 @@ static void queues_are_listed_with_their_counts(void **state)
 	assert_status(post("/purge", NULL, NULL), 200);
 	a = http(client, "GET", "/queues", NULL);
 	assert_true(json_is_null(json_at(a, "/items/0/oldest_ready_ms")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(settings_are_replaced_and_merged, forget_all),
-		cmocka_unit_test_teardown(counts_have_every_state, forget_all),
-		cmocka_unit_test_teardown(purge_removes_one_state_or_all, forget_all),
-		cmocka_unit_test_teardown(purge_and_redrive_continue_until_they_have_finished, forget_all),
-		cmocka_unit_test_teardown(chosen_letters_are_redriven, forget_all),
-		cmocka_unit_test_teardown(queues_are_listed_with_their_counts, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("queue admin", tests, start, stop);
 }

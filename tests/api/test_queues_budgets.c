@@ -29,9 +29,10 @@ static int64_t remaining(void)
 
 /* ---- policy ---- */
 
-static void a_policy_must_exist(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_policy_must_exist)
 {
-	(void)state;
 	assert_problem(queue("PUT", "{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}"), 404, "not_found", "none");
 	assert_problem(queue("PATCH", "{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}"), 404, "not_found", "none");
 	assert_problem(queue("PUT", "{\"policy\":{\"name\":\"p\"}}"), 400, "missing_field", "none");
@@ -51,9 +52,8 @@ static void a_policy_must_exist(void **state)
 	assert_int_equal(int_at(back, "/messages/0/receives"), 1); /* the failed receive did not count */
 }
 
-static void what_is_handed_out_is_paid(void **state)
+TEST(what_is_handed_out_is_paid)
 {
-	(void)state;
 	put_policy("{\"limit\":3,\"window_ms\":60000}");
 	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 	assert_ids(receive("{\"limit\":10}"), IDS(NULL));
@@ -72,9 +72,8 @@ static void what_is_handed_out_is_paid(void **state)
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 }
 
-static void a_waiter_looks_when_there_is_room(void **state)
+TEST(a_waiter_looks_when_there_is_room)
 {
-	(void)state;
 	put_policy("{\"limit\":1,\"window_ms\":600,\"burst\":1}");
 	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 	assert_status(take(1), 200);
@@ -90,7 +89,7 @@ static void a_waiter_looks_when_there_is_room(void **state)
 /*
  * Every algorithm limits the queue. A policy that counts refusals must not hold the queue for ever.
  */
-static void every_algorithm_pays(void **state)
+TEST(every_algorithm_pays)
 {
 	static const char *const policies[] = {
 		"{\"algorithm\":\"gcra\",\"limit\":4,\"window_ms\":60000,\"burst\":2}",
@@ -110,18 +109,16 @@ static void every_algorithm_pays(void **state)
 	}
 }
 
-static void a_shadow_admits_all(void **state)
+TEST(a_shadow_admits_all)
 {
-	(void)state;
 	put_policy("{\"limit\":1,\"window_ms\":60000,\"shadow\":true}");
 	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 	send_many(5, "");
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 5);
 }
 
-static void two_queues_share_one_budget(void **state)
+TEST(two_queues_share_one_budget)
 {
-	(void)state;
 	put_policy("{\"limit\":3,\"window_ms\":60000}");
 	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 	http(client, "PUT", "/queues/other", "{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
@@ -140,9 +137,8 @@ static long long senders_waiting(void)
 	return server_command(&redis, "ZCOUNT p:queue:{q}:room 100000000000000 +inf")->integer;
 }
 
-static void a_full_queue_refuses(void **state)
+TEST(a_full_queue_refuses)
 {
-	(void)state;
 	configure("{\"max_messages\":3}");
 	assert_status(send_body("{\"messages\":[{\"id\":\"a\",\"body\":1},{\"body\":2,\"delay_ms\":60000}]}"), 201);
 	assert_status(receive(NULL), 200);
@@ -171,7 +167,7 @@ static void with_receipt(const char *text, const char *receipt, char to[256])
 }
 
 /* Each row makes room for a sender that waits. */
-static void whatever_ends_a_message_wakes_a_sender(void **state)
+TEST(whatever_ends_a_message_wakes_a_sender)
 {
 	static const struct {
 		const char *method, *target, *body;
@@ -205,9 +201,8 @@ static void whatever_ends_a_message_wakes_a_sender(void **state)
 	}
 }
 
-static void a_receive_makes_room(void **state)
+TEST(a_receive_makes_room)
 {
-	(void)state;
 	configure("{\"max_messages\":1}");
 	assert_status(send_body("{\"body\":1}"), 201);
 	struct raw *w = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":20000}", "");
@@ -217,12 +212,11 @@ static void a_receive_makes_room(void **state)
 	raw_close(w);
 }
 
-static void senders_wait_in_order(void **state)
+TEST(senders_wait_in_order)
 {
 	struct raw *senders[3];
 	char body[64];
 
-	(void)state;
 	configure("{\"max_messages\":1}");
 	assert_status(send_body("{\"id\":\"0\",\"body\":1}"), 201);
 	for (int i = 0; i < 3; i++) {
@@ -238,9 +232,8 @@ static void senders_wait_in_order(void **state)
 	}
 }
 
-static void a_sender_that_leaves_passes_its_turn_on(void **state)
+TEST(a_sender_that_leaves_passes_its_turn_on)
 {
-	(void)state;
 	configure("{\"max_messages\":1}");
 	assert_status(send_body("{\"body\":1}"), 201);
 	struct raw *first = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":20000}", "");
@@ -254,9 +247,8 @@ static void a_sender_that_leaves_passes_its_turn_on(void **state)
 	raw_close(second);
 }
 
-static void waiting_for_room_ends(void **state)
+TEST(waiting_for_room_ends)
 {
-	(void)state;
 	configure("{\"max_messages\":1}");
 	assert_status(send_body("{\"body\":1}"), 201);
 	struct answer a = send_body("{\"body\":2,\"wait_room_ms\":100}");
@@ -267,9 +259,8 @@ static void waiting_for_room_ends(void **state)
 	assert_int_equal(senders_waiting(), 0);
 }
 
-static void a_raised_rate_holds_at_once(void **state)
+TEST(a_raised_rate_holds_at_once)
 {
-	(void)state;
 	configure("{\"rate\":{\"limit\":1,\"window_ms\":86400000}}");
 	send_many(3, "");
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
@@ -279,25 +270,4 @@ static void a_raised_rate_holds_at_once(void **state)
 	for (int i = 0; i < 2; i++) /* the bucket was full */
 		assert_int_equal(count_in(receive("{\"limit\":10,\"wait_ms\":20000}")), 1);
 	assert_in_range(server_now_ms(&redis) - began_ms, 150, SOON_MS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_policy_must_exist, forget_all),
-		cmocka_unit_test_teardown(what_is_handed_out_is_paid, forget_all),
-		cmocka_unit_test_teardown(a_waiter_looks_when_there_is_room, forget_all),
-		cmocka_unit_test_teardown(every_algorithm_pays, forget_all),
-		cmocka_unit_test_teardown(a_shadow_admits_all, forget_all),
-		cmocka_unit_test_teardown(two_queues_share_one_budget, forget_all),
-		cmocka_unit_test_teardown(a_raised_rate_holds_at_once, forget_all),
-		cmocka_unit_test_teardown(a_full_queue_refuses, forget_all),
-		cmocka_unit_test_teardown(whatever_ends_a_message_wakes_a_sender, forget_all),
-		cmocka_unit_test_teardown(a_receive_makes_room, forget_all),
-		cmocka_unit_test_teardown(senders_wait_in_order, forget_all),
-		cmocka_unit_test_teardown(a_sender_that_leaves_passes_its_turn_on, forget_all),
-		cmocka_unit_test_teardown(waiting_for_room_ends, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("budgets of a queue", tests, start, stop);
 }

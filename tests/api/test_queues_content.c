@@ -40,8 +40,10 @@ static void assert_carried(const char *where, const json_t *m, const char *trace
 	json_decref(wanted);
 }
 
+SUITE(.open = start, .close = stop, .after = forget_all);
+
 /* Each operation that returns a message returns its headers and its traceparent, in each state. */
-static void everything_that_shows_a_message_shows_them(void **state)
+TEST(everything_that_shows_a_message_shows_them)
 {
 	static const struct {
 		const char *fields, *traceparent, *headers;
@@ -57,7 +59,6 @@ static void everything_that_shows_a_message_shows_them(void **state)
 	static const char given[] = "{ \"order\":\t1.10 }";
 	char body[512];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		const char *trace = rows[i].traceparent, *headers = rows[i].headers;
 		snprintf(body, sizeof(body),
@@ -80,7 +81,7 @@ static void everything_that_shows_a_message_shows_them(void **state)
 	}
 }
 
-static void a_message_without_a_content_type_has_its_requests(void **state)
+TEST(a_message_without_a_content_type_has_its_requests)
 {
 	static const struct {
 		const char *given, *kept;
@@ -94,7 +95,6 @@ static void a_message_without_a_content_type_has_its_requests(void **state)
 	static const char both[] = "{\"messages\":[{\"body\":1},{\"body\":2,\"traceparent\":\"" OWN "\"}]}";
 	char header[128];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		snprintf(header, sizeof(header), HEADER "%s", rows[i].given);
 		assert_status(http(client, "POST", "/queues/q/messages", both, header), 201);
@@ -107,11 +107,10 @@ static void a_message_without_a_content_type_has_its_requests(void **state)
 }
 
 /* A client that retries begins another span. */
-static void a_retry_may_be_of_another_span(void **state)
+TEST(a_retry_may_be_of_another_span)
 {
 	static const char target[] = "/queues/q/messages", body[] = "{\"body\":1}";
 
-	(void)state;
 	assert_status(http(client, "POST", target, body, KEY "once", HEADER REQUESTS), 201);
 	assert_status(http(client, "POST", target, body, KEY "once", HEADER OWN), 201);
 	struct answer a = receive("{\"limit\":2}");
@@ -119,14 +118,13 @@ static void a_retry_may_be_of_another_span(void **state)
 	assert_carried("the first", json_at(a, "/messages/0"), REQUESTS, "");
 }
 
-static void a_traceparent_of_another_form_is_refused(void **state)
+TEST(a_traceparent_of_another_form_is_refused)
 {
 	static const char *const rows[] = { TRACE("ff", ID, "b7ad6b7169203331"), TRACE("00", ID, ZEROS),
 					    TRACE("00", ZEROS ZEROS, "b7ad6b7169203331"),
 					    TRACE("00", ID, "B7AD6B7169203331") };
 	char body[512];
 
-	(void)state;
 	for (size_t i = 0; i < 2 * ROWS(rows); i++) {
 		bool alone = i % 2;
 		snprintf(body, sizeof(body),
@@ -153,9 +151,8 @@ static struct answer send_headers(int count, int name_len, int value_len)
 	return send_body(body);
 }
 
-static void their_limits(void **state)
+TEST(their_limits)
 {
-	(void)state;
 	assert_status(send_headers(16, 64, 256), 201);
 	struct answer a = receive(NULL);
 	assert_int_equal(json_object_size(json_at(a, "/messages/0/headers")), 16);
@@ -163,12 +160,11 @@ static void their_limits(void **state)
 }
 
 /* A message whose body has `--max-body-bytes` still has room for its trace. */
-static void the_largest_body_has_room_for_them(void **state)
+TEST(the_largest_body_has_room_for_them)
 {
 	enum { MOST = 1 << 20 };
 	char *body = malloc(MOST + 64), *end = body + sprintf(body, "{\"body\":\"");
 
-	(void)state;
 	memset(end, 'x', MOST);
 	strcpy(end + MOST, "\"}");
 	assert_status(http(client, "POST", "/queues/q/messages", body, HEADER REQUESTS), 201);
@@ -179,9 +175,8 @@ static void the_largest_body_has_room_for_them(void **state)
 }
 
 /* Content that another program wrote into Redis is not a message; nothing of it is returned. */
-static void damaged_content_is_refused(void **state)
+TEST(damaged_content_is_refused)
 {
-	(void)state;
 	send_body("{\"id\":\"a\",\"body\":1}");
 	char *seq = strdup(server_command(&redis, "HGET p:queue:{q}:ids a")->str);
 	static const char *const damaged[] = { "\t", "\ta", "\ta\t{}", "\th{\t=1", "\th{}\t=", "\ts{}\th" };
@@ -192,19 +187,4 @@ static void damaged_content_is_refused(void **state)
 		assert_int_equal(message("GET", "a", NULL).status, 500);
 	}
 	free(seq);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(everything_that_shows_a_message_shows_them, forget_all),
-		cmocka_unit_test_teardown(a_message_without_a_content_type_has_its_requests, forget_all),
-		cmocka_unit_test_teardown(a_retry_may_be_of_another_span, forget_all),
-		cmocka_unit_test_teardown(a_traceparent_of_another_form_is_refused, forget_all),
-		cmocka_unit_test_teardown(their_limits, forget_all),
-		cmocka_unit_test_teardown(the_largest_body_has_room_for_them, forget_all),
-		cmocka_unit_test_teardown(damaged_content_is_refused, forget_all),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
 }

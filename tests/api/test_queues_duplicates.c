@@ -19,9 +19,10 @@ static void assert_sent(struct answer a, int status, const char *outcome)
 	assert_int_equal(bool_at(a, "/messages/0/duplicate"), strcmp(outcome, "stored") != 0);
 }
 
-static void each_outcome_is_in_the_answer(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(each_outcome_is_in_the_answer)
 {
-	(void)state;
 	assert_sent(send_body("{\"body\":1,\"id\":\"a\",\"delay_ms\":60000,\"on_duplicate\":\"replace\"}"), 201,
 		    "stored");
 	struct answer a = send_body("{\"body\":2,\"id\":\"a\",\"delay_ms\":60000,\"on_duplicate\":\"extend\","
@@ -42,9 +43,8 @@ static void each_outcome_is_in_the_answer(void **state)
 }
 
 /* The newest message sets the headers and the trace. A batch has an outcome per message. */
-static void a_batch_has_each_outcome(void **state)
+TEST(a_batch_has_each_outcome)
 {
-	(void)state;
 	struct answer a =
 		send_body("{\"messages\":[{\"body\":1,\"id\":\"a\",\"delay_ms\":60000,\"headers\":{\"n\":\"1\"}},"
 			  "{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"extend\",\"headers\":{\"n\":\"2\"}},"
@@ -59,11 +59,10 @@ static void a_batch_has_each_outcome(void **state)
 	assert_string_equal(text_at(a, "/messages/0/headers/n"), "2");
 }
 
-static void a_retry_gets_the_first_outcome(void **state)
+TEST(a_retry_gets_the_first_outcome)
 {
 	static const char *const body = "{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"replace\"}";
 
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	assert_sent(post("/messages", body, KEY "k"), 200, "replaced");
 	take();
@@ -72,9 +71,8 @@ static void a_retry_gets_the_first_outcome(void **state)
 	assert_counts(0, 0, 0, 0);
 }
 
-static void a_message_has_its_own_backoff(void **state)
+TEST(a_message_has_its_own_backoff)
 {
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\",\"backoff_base_ms\":60000}");
 	take();
 	int64_t before_ms = server_now_ms(&redis);
@@ -88,9 +86,8 @@ static void a_message_has_its_own_backoff(void **state)
 }
 
 /* A message that replaces another one needs no room. */
-static void a_full_queue_takes_what_replaces(void **state)
+TEST(a_full_queue_takes_what_replaces)
 {
-	(void)state;
 	configure("{\"max_messages\":2}");
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\",\"delay_ms\":60000}]}");
 	assert_sent(send_body("{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"replace\"}"), 200, "replaced");
@@ -104,12 +101,11 @@ static void a_full_queue_takes_what_replaces(void **state)
 		    "stored");
 }
 
-static void a_cancelled_delivery_is_gone(void **state)
+TEST(a_cancelled_delivery_is_gone)
 {
 	static const char *const verbs[] = { "", "/extend", "/reject" };
 	char body[256];
 
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	take();
 	assert_problem(message("DELETE", "a", NULL), 409, "message_in_flight", "none");
@@ -148,9 +144,8 @@ static void make_dead(const char *const ids[])
 	}
 }
 
-static void dead_letters_move(void **state)
+TEST(dead_letters_move)
 {
-	(void)state;
 	if (redis.cluster) /* the queues are in different slots: test_queues_slots.c */
 		skip();
 	make_dead(IDS("a", "b", "c"));
@@ -181,28 +176,11 @@ static void dead_letters_move(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 }
 
-static void dead_letters_come_one_after_the_other(void **state)
+TEST(dead_letters_come_one_after_the_other)
 {
-	(void)state;
 	make_dead(IDS("a", "b", "c"));
 	assert_int_equal(int_at(redrive("{\"interval_ms\":3600000}", NULL), "/redriven"), 3);
 	assert_counts(1, 2, 0, 0);
 	assert_int_equal(int_at(message("GET", "c", NULL), "/deliver_at_ms"),
 			 int_at(message("GET", "a", NULL), "/deliver_at_ms") + 7200000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(each_outcome_is_in_the_answer, forget_all),
-		cmocka_unit_test_teardown(a_batch_has_each_outcome, forget_all),
-		cmocka_unit_test_teardown(a_retry_gets_the_first_outcome, forget_all),
-		cmocka_unit_test_teardown(a_message_has_its_own_backoff, forget_all),
-		cmocka_unit_test_teardown(a_full_queue_takes_what_replaces, forget_all),
-		cmocka_unit_test_teardown(a_cancelled_delivery_is_gone, forget_all),
-		cmocka_unit_test_teardown(dead_letters_move, forget_all),
-		cmocka_unit_test_teardown(dead_letters_come_one_after_the_other, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("duplicates and dead letters", tests, start, stop);
 }

@@ -2,17 +2,9 @@
  * Waiting for the end of a message, over two daemons: GET of a message with wait_ms, and a send
  * with wait_result_ms. (Results: test_queues_results.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "exchange.h"
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, CROWD = 10, SIDES = 2, MANY = 1000, BATCH = 100 };
@@ -138,12 +130,13 @@ static long registered(void)
 
 /* ---- The result comes ---- */
 
+SUITE(.open = open_both, .close = close_both, .after = stage_forget);
+
 /* However many clients wait, an end costs the settle and one script per daemon. */
-static void an_end_costs_a_script_a_daemon(void **state)
+TEST(an_end_costs_a_script_a_daemon)
 {
 	static const int counts[] = { 1, CROWD };
 
-	(void)state;
 	if (redis.cluster)
 		skip(); /* scripts are counted at one server */
 	for (int sides = 1; sides <= SIDES; sides++)
@@ -173,12 +166,11 @@ static void an_end_costs_a_script_a_daemon(void **state)
 }
 
 /* Each of a thousand waiters gets the result of its own message, though a hundred end at once. */
-static void each_gets_its_own(void **state)
+TEST(each_gets_its_own)
 {
 	static struct raw *many[MANY];
 	char *body = malloc(BATCH * 128), target[64];
 
-	(void)state;
 	assert_non_null(body);
 	keep_results();
 	for (int i = 0; i < MANY; i += BATCH) {
@@ -253,7 +245,7 @@ static void it_is_taken(void)
 	assert_status(post(Q "/receive", "{\"acknowledge\":true}"), 200);
 }
 
-static void every_end_wakes_both_daemons(void **state)
+TEST(every_end_wakes_both_daemons)
 {
 	static const struct {
 		void (*end)(void);
@@ -268,7 +260,6 @@ static void every_end_wakes_both_daemons(void **state)
 		{ it_is_taken, 200, "done" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		keep_results();
 		send("{\"id\":\"a\",\"body\":1}");
@@ -290,9 +281,8 @@ static void every_end_wakes_both_daemons(void **state)
  * When time alone ends a message, no script runs that could report it. The daemon looks when the
  * last visibility or the ttl_ms ends.
  */
-static void time_alone_ends_it(void **state)
+TEST(time_alone_ends_it)
 {
-	(void)state;
 	keep_results();
 	send("{\"id\":\"a\",\"body\":1,\"max_receives\":1}");
 	assert_status(post(Q "/receive", "{\"visibility_ms\":800}"), 200);
@@ -309,9 +299,8 @@ static void time_alone_ends_it(void **state)
 	close_all(1);
 }
 
-static void when_its_time_has_passed_it_is_as_it_is(void **state)
+TEST(when_its_time_has_passed_it_is_as_it_is)
 {
-	(void)state;
 	keep_results();
 	send("{\"id\":\"a\",\"body\":{\"n\":1}}");
 	struct answer a = get(M "/a?wait_ms=50");
@@ -325,9 +314,8 @@ static void when_its_time_has_passed_it_is_as_it_is(void **state)
 	assert_problem(get(M "/a?wait_ms=60001"), 400, "out_of_range", "none");
 }
 
-static void only_where_results_are_kept(void **state)
+TEST(only_where_results_are_kept)
 {
-	(void)state;
 	send("{\"id\":\"a\",\"body\":1}");
 	struct answer a = get(M "/a?wait_ms=1000");
 	assert_problem(a, 400, "invalid_value", "none");
@@ -343,9 +331,8 @@ static void only_where_results_are_kept(void **state)
 }
 
 /* After it has subscribed again, the daemon finds the messages that ended before that. */
-static void a_lost_subscription_loses_no_end(void **state)
+TEST(a_lost_subscription_loses_no_end)
 {
-	(void)state;
 	if (redis.cluster)
 		skip(); /* connections are killed at one server */
 	keep_results();
@@ -363,9 +350,8 @@ static void a_lost_subscription_loses_no_end(void **state)
  * A later waiter looks once more although its daemon is subscribed, and the daemon stays registered
  * for as long as this waiter may wait.
  */
-static void a_later_waiter_may_wait_longer(void **state)
+TEST(a_later_waiter_may_wait_longer)
 {
-	(void)state;
 	keep_results();
 	send("{\"id\":\"a\",\"body\":1}");
 	receive();
@@ -379,9 +365,8 @@ static void a_later_waiter_may_wait_longer(void **state)
 	close_all(1);
 }
 
-static void a_client_that_leaves_leaves_nothing(void **state)
+TEST(a_client_that_leaves_leaves_nothing)
 {
-	(void)state;
 	keep_results();
 	send("{\"id\":\"a\",\"body\":1}");
 	receive();
@@ -406,9 +391,8 @@ static struct raw *ask(const char *body, const char *headers)
 
 #define REQUEST "{\"body\":{\"n\":2},\"wait_result_ms\":20000}"
 
-static void a_request_gets_its_reply(void **state)
+TEST(a_request_gets_its_reply)
 {
-	(void)state;
 	keep_results();
 	for (int with_id = 0; with_id < 2; with_id++) {
 		struct raw *r = ask(with_id ? "{\"id\":\"a\",\"body\":1,\"wait_result_ms\":20000}" : REQUEST, "");
@@ -431,14 +415,13 @@ static void a_request_gets_its_reply(void **state)
 	assert_null(json_at(post(M, "{\"id\":\"a\",\"body\":3}"), "/messages/0/state"));
 }
 
-static void a_request_without_a_reply_gets_the_state(void **state)
+TEST(a_request_without_a_reply_gets_the_state)
 {
 	static const struct {
 		void (*end)(void);
 		const char *state;
 	} rows[] = { { receive, "in_flight" }, { it_dies, "dead" }, { it_is_cancelled, NULL } };
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		keep_results();
 		struct raw *r = ask("{\"id\":\"a\",\"body\":1,\"wait_result_ms\":500}", "");
@@ -458,20 +441,18 @@ static void a_request_without_a_reply_gets_the_state(void **state)
 	}
 }
 
-static void a_request_of_several_cannot_wait(void **state)
+TEST(a_request_of_several_cannot_wait)
 {
-	(void)state;
 	keep_results();
 	assert_problem(post(M, "{\"messages\":[{\"body\":1}],\"wait_result_ms\":1000}"), 400, "invalid_value", "none");
 	assert_problem(post(M, "{\"body\":1,\"wait_result_ms\":60001}"), 400, "out_of_range", "none");
 }
 
 /* A replay returns the same message, and waits for its end like the first request. */
-static void a_replay_waits_again(void **state)
+TEST(a_replay_waits_again)
 {
 	static const char key[] = "Idempotency-Key: one\r\n";
 
-	(void)state;
 	keep_results();
 	struct raw *first = ask(REQUEST, key);
 	wait_until(all_parked(&patternd, 1), SOON_MS);
@@ -489,25 +470,4 @@ static void a_replay_waits_again(void **state)
 	assert_non_null(strstr(a.body, "\"result\":{\"sum\":1.10}"));
 	assert_int_equal(int_at(get(Q), "/sent"), 1);
 	raw_close(again);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(an_end_costs_a_script_a_daemon, stage_forget),
-		cmocka_unit_test_teardown(each_gets_its_own, stage_forget),
-		cmocka_unit_test_teardown(every_end_wakes_both_daemons, stage_forget),
-		cmocka_unit_test_teardown(time_alone_ends_it, stage_forget),
-		cmocka_unit_test_teardown(when_its_time_has_passed_it_is_as_it_is, stage_forget),
-		cmocka_unit_test_teardown(only_where_results_are_kept, stage_forget),
-		cmocka_unit_test_teardown(a_lost_subscription_loses_no_end, stage_forget),
-		cmocka_unit_test_teardown(a_later_waiter_may_wait_longer, stage_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_leaves_nothing, stage_forget),
-		cmocka_unit_test_teardown(a_request_gets_its_reply, stage_forget),
-		cmocka_unit_test_teardown(a_request_without_a_reply_gets_the_state, stage_forget),
-		cmocka_unit_test_teardown(a_request_of_several_cannot_wait, stage_forget),
-		cmocka_unit_test_teardown(a_replay_waits_again, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("queue ends", tests, open_both, close_both);
 }

@@ -54,11 +54,12 @@ static void assert_group(struct answer a, const char *at, const char *name, int6
 	assert_int_equal(json_is_null(json_at(a, pointer)), reason == NULL);
 }
 
-static void groups_are_listed_in_pages(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(groups_are_listed_in_pages)
 {
 	char query[256];
 
-	(void)state;
 	assert_int_equal(json_array_size(json_at(groups(""), "/items")), 0);
 	configure("{\"order\":\"strict\"}");
 	send_to("b", 2, "");
@@ -78,20 +79,18 @@ static void groups_are_listed_in_pages(void **state)
 	assert_problem(groups("?cursor=g1"), 400, "invalid_value", "none");
 }
 
-static void the_order_stays_while_groups_have_messages(void **state)
+TEST(the_order_stays_while_groups_have_messages)
 {
 	static const char fair[] = "{\"order\":\"fair\"}";
 
-	(void)state;
 	configure("{\"order\":\"strict\"}");
 	send_to("a", 2, "");
 	assert_problem(queue("PUT", fair), 409, "queue_not_empty", "none");
 	assert_problem(queue("PATCH", fair), 409, "queue_not_empty", "none");
 }
 
-static void a_paused_group_delivers_nothing_until_then(void **state)
+TEST(a_paused_group_delivers_nothing_until_then)
 {
-	(void)state;
 	assert_problem(group("a", "pause", "{\"for_ms\":1000}"), 404, "not_found", "none");
 	assert_problem(group("a", "resume", NULL), 404, "not_found", "none");
 	send_to("a", 2, "");
@@ -109,9 +108,8 @@ static void a_paused_group_delivers_nothing_until_then(void **state)
 	assert_group(group("a", "resume", NULL), "", "a", 0, 0, 3, NULL); /* a second resume changes nothing */
 }
 
-static void a_pause_ends_by_itself(void **state)
+TEST(a_pause_ends_by_itself)
 {
-	(void)state;
 	send_to("a", 1, "");
 	assert_status(group("a", "pause", "{\"for_ms\":200}"), 200);
 	int64_t asked_ms = server_now_ms(&redis);
@@ -119,9 +117,8 @@ static void a_pause_ends_by_itself(void **state)
 	assert_in_range(server_now_ms(&redis) - asked_ms, 150, SOON_MS);
 }
 
-static void a_group_without_messages_can_be_paused(void **state)
+TEST(a_group_without_messages_can_be_paused)
 {
-	(void)state;
 	configure("{}");
 	assert_group(group("none", "resume", NULL), "", "none", 0, 0, 0, NULL);
 	assert_group(group("none", "pause", "{\"for_ms\":60000}"), "", "none", 0, 0, 0, "paused");
@@ -153,7 +150,7 @@ static void fill(void)
 	group("b", "resume", NULL);
 }
 
-static void a_group_is_purged(void **state)
+TEST(a_group_is_purged)
 {
 	static const struct {
 		const char *body;
@@ -201,9 +198,8 @@ static int listed(const char *state)
 	return -1;
 }
 
-static void their_messages_are_listed_in_pages(void **state)
+TEST(their_messages_are_listed_in_pages)
 {
-	(void)state;
 	send_to("a", 3, "");
 	send_to("b", 3, "");
 	send_to("c", 3, ",\"priority\":9");
@@ -212,7 +208,7 @@ static void their_messages_are_listed_in_pages(void **state)
 }
 
 /* Purges a group whose only message is ready, in flight or in its backoff. */
-static void a_group_of_one_is_purged(void **state)
+TEST(a_group_of_one_is_purged)
 {
 	static const char *const orders[] = { "{\"order\":\"strict\"}", "{}" };
 	static const char *const states[] = { "\"ready\"", "\"in_flight\"", "\"delayed\"" };
@@ -239,7 +235,7 @@ static void a_group_of_one_is_purged(void **state)
  * After a change of the rate, what a group has spent counts by the new rate, and the old rate holds
  * no group back.
  */
-static void a_changed_group_rate_holds_at_once(void **state)
+TEST(a_changed_group_rate_holds_at_once)
 {
 	static const struct {
 		const char *rate;
@@ -272,9 +268,8 @@ static void a_changed_group_rate_holds_at_once(void **state)
  * Between the messages of the group are other messages of the same instant, so that a step of the
  * purge ends among them.
  */
-static void a_group_is_found_among_many(void **state)
+TEST(a_group_is_found_among_many)
 {
-	(void)state;
 	for (int i = 0; i < 60; i++) {
 		send_many(BATCH, ",\"group\":\"others\",\"deliver_at_ms\":4102444800000");
 		assert_status(send_body("{\"group\":\"a\",\"body\":1,\"deliver_at_ms\":4102444800000}"), 201);
@@ -284,9 +279,8 @@ static void a_group_is_found_among_many(void **state)
 	assert_int_equal(count_of("/delayed"), 60 * BATCH);
 }
 
-static void a_group_is_redriven(void **state)
+TEST(a_group_is_redriven)
 {
-	(void)state;
 	configure("{\"max_receives\":1," AT_ONCE "}");
 	send_to("a", 3, "");
 	send_to("b", 3, "");
@@ -298,23 +292,4 @@ static void a_group_is_redriven(void **state)
 	assert_int_equal(int_at(post("/redrive", "{\"group\":\"a\"}", NULL), "/redriven"), 0);
 	assert_ids(receive("{\"limit\":10}"), IDS("a0", "a1", "a2"));
 	assert_problem(post("/redrive", "{\"group\":\"a\",\"ids\":[\"b0\"]}", NULL), 400, "invalid_value", "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(groups_are_listed_in_pages, forget_all),
-		cmocka_unit_test_teardown(the_order_stays_while_groups_have_messages, forget_all),
-		cmocka_unit_test_teardown(a_paused_group_delivers_nothing_until_then, forget_all),
-		cmocka_unit_test_teardown(a_pause_ends_by_itself, forget_all),
-		cmocka_unit_test_teardown(a_group_without_messages_can_be_paused, forget_all),
-		cmocka_unit_test_teardown(a_group_is_purged, forget_all),
-		cmocka_unit_test_teardown(their_messages_are_listed_in_pages, forget_all),
-		cmocka_unit_test_teardown(a_group_of_one_is_purged, forget_all),
-		cmocka_unit_test_teardown(a_changed_group_rate_holds_at_once, forget_all),
-		cmocka_unit_test_teardown(a_group_is_found_among_many, forget_all),
-		cmocka_unit_test_teardown(a_group_is_redriven, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("groups of a queue", tests, start, stop);
 }

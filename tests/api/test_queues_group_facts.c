@@ -112,20 +112,13 @@ static void play(const struct fact *f)
 	}
 }
 
-static void strict_groups_behave_as_in_sqs(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(strict_groups_behave_as_in_sqs)
 {
 	for (size_t i = 0; i < ROWS(facts); i++) {
 		configure("{\"order\":\"strict\"," AT_ONCE "}");
 		play(&facts[i]);
 		forget_all(state);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(strict_groups_behave_as_in_sqs, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("facts about groups", tests, start, stop);
 }

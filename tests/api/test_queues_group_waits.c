@@ -35,27 +35,26 @@ static void send_two(const char *group)
 	assert_status(send_body(body), 201);
 }
 
-static void a_group_that_spent_its_rate(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_group_that_spent_its_rate)
 {
-	(void)state;
 	configure("{\"group_rate\":{\"limit\":1,\"window_ms\":800,\"burst\":1}}");
 	send_two(",\"group\":\"g\"");
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
 	wakes_once();
 }
 
-static void a_group_that_is_paused(void **state)
+TEST(a_group_that_is_paused)
 {
-	(void)state;
 	configure("{}");
 	send_two(",\"group\":\"g\"");
 	assert_status(http(client, "POST", "/queues/q/groups/g/pause", "{\"for_ms\":800}"), 200);
 	wakes_once();
 }
 
-static void a_queue_that_spent_its_rate(void **state)
+TEST(a_queue_that_spent_its_rate)
 {
-	(void)state;
 	configure("{\"rate\":{\"limit\":1,\"window_ms\":800,\"burst\":1}}");
 	send_two("");
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
@@ -63,9 +62,8 @@ static void a_queue_that_spent_its_rate(void **state)
 }
 
 /* The send, the acknowledgement and the waiting receive run one script each. */
-static void a_queue_that_has_its_concurrency(void **state)
+TEST(a_queue_that_has_its_concurrency)
 {
-	(void)state;
 	configure("{\"concurrency\":1}");
 	send_two("");
 	char *receipt = strdup(text_at(receive("{\"limit\":10}"), "/messages/0/receipt"));
@@ -79,16 +77,4 @@ static void a_queue_that_has_its_concurrency(void **state)
 	assert_int_equal(scripts_run(), 3);
 	raw_close(w);
 	free(receipt);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_group_that_spent_its_rate, forget_all),
-		cmocka_unit_test_teardown(a_group_that_is_paused, forget_all),
-		cmocka_unit_test_teardown(a_queue_that_spent_its_rate, forget_all),
-		cmocka_unit_test_teardown(a_queue_that_has_its_concurrency, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("waits for groups", tests, start, stop);
 }

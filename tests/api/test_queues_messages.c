@@ -6,7 +6,9 @@
 
 /* ---- One message ---- */
 
-static void a_look_has_all_members(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_look_has_all_members)
 {
 	static const struct {
 		const char *id, *reason;
@@ -16,7 +18,6 @@ static void a_look_has_all_members(void **state)
 		     { "in_flight", NULL, 2, 4, 1 },
 		     { "dead", "why", 1, 4, 1 } };
 
-	(void)state;
 	send_each_state();
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct answer a = message("GET", rows[i].id, NULL);
@@ -63,11 +64,10 @@ static void assert_worker(const char *state, const char *wanted)
  * The worker's name is kept as the receive sent it, whatever state the delivery leaves the message
  * in.
  */
-static void a_message_names_its_worker(void **state)
+TEST(a_message_names_its_worker)
 {
 	char longest[201] = "", body[256], receipt[128];
 
-	(void)state;
 	configure("{" AT_ONCE "}");
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	assert_worker("ready", NULL);
@@ -104,7 +104,7 @@ static void assert_in_flight(struct answer a)
 	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/retry_after_ms") + 999) / 1000);
 }
 
-static void a_change_moves_a_message(void **state)
+TEST(a_change_moves_a_message)
 {
 	static const struct {
 		const char *id, *body, *state;
@@ -118,7 +118,6 @@ static void a_change_moves_a_message(void **state)
 		{ "dead", "{\"priority\":2}", "ready", 0, -1, 2 },         /* deliverable again */
 	};
 
-	(void)state;
 	send_each_state();
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		int64_t before_ms = server_now_ms(&redis);
@@ -140,11 +139,10 @@ static void a_change_moves_a_message(void **state)
 }
 
 /* A change is refused, like a send, if the message would expire before it is due. */
-static void a_change_cannot_outlive_the_ttl(void **state)
+TEST(a_change_cannot_outlive_the_ttl)
 {
 	char body[64];
 
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\",\"ttl_ms\":60000}");
 	int64_t expires_ms = int_at(message("GET", "a", NULL), "/expires_at_ms");
 	assert_problem(message("PATCH", "a", "{\"delay_ms\":60001}"), 400, "invalid_value", "none");
@@ -157,9 +155,8 @@ static void a_change_cannot_outlive_the_ttl(void **state)
 	assert_int_equal(int_at(message("PATCH", "a", body), "/deliver_at_ms"), expires_ms - 1);
 }
 
-static void cancel_takes_what_is_not_in_flight(void **state)
+TEST(cancel_takes_what_is_not_in_flight)
 {
-	(void)state;
 	send_each_state();
 	assert_in_flight(message("DELETE", "in_flight", NULL));
 	assert_status(message("DELETE", "ready", NULL), 204);
@@ -168,7 +165,7 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 }
 
 /* A message's id may be any text; the path has it percent-encoded. */
-static void ids_are_any_text(void **state)
+TEST(ids_are_any_text)
 {
 	static const char *const rows[][2] = {
 		{ "x%2Fy", "x/y" },
@@ -178,7 +175,6 @@ static void ids_are_any_text(void **state)
 	};
 	char body[64];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		snprintf(body, sizeof(body), "{\"body\":1,\"id\":\"%s\"}", rows[i][1]);
 		assert_ids(send_body(body), IDS(rows[i][1]));
@@ -190,11 +186,10 @@ static void ids_are_any_text(void **state)
 
 /* ---- Lists of messages ---- */
 
-static void each_state_is_listed(void **state)
+TEST(each_state_is_listed)
 {
 	char query[128];
 
-	(void)state;
 	assert_int_equal(json_array_size(json_at(list(""), "/items")), 0);
 	send_each_state();
 	assert_ids_of(list(""), "items", IDS("urgent", "ready"));
@@ -223,19 +218,4 @@ static void each_state_is_listed(void **state)
 	a = list(query);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_look_has_all_members, forget_all),
-		cmocka_unit_test_teardown(a_message_names_its_worker, forget_all),
-		cmocka_unit_test_teardown(a_change_moves_a_message, forget_all),
-		cmocka_unit_test_teardown(a_change_cannot_outlive_the_ttl, forget_all),
-		cmocka_unit_test_teardown(cancel_takes_what_is_not_in_flight, forget_all),
-		cmocka_unit_test_teardown(ids_are_any_text, forget_all),
-		cmocka_unit_test_teardown(each_state_is_listed, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("queue messages", tests, start, stop);
 }

@@ -247,7 +247,9 @@ static void of_another_queue(void)
 	snprintf(receipt, sizeof(receipt), "%s", receipt_in(http(client, "POST", "/queues/other/receive", NULL)));
 }
 
-static void every_place_judges_every_receipt(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(every_place_judges_every_receipt)
 {
 	static const struct row {
 		const char *name;
@@ -275,7 +277,6 @@ static void every_place_judges_every_receipt(void **state)
 		{ "of another queue", of_another_queue, INVALID },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		for (enum place place = 0; place < PLACE_COUNT; place++) {
 			forget_all(NULL);
@@ -307,11 +308,10 @@ static void changed_at(const char *good, size_t i)
 	at_every_place("one digit a capital", text, INVALID);
 }
 
-static void a_damaged_one_is_refused(void **state)
+TEST(a_damaged_one_is_refused)
 {
 	char good[64], text[64];
 
-	(void)state;
 	in_flight();
 	snprintf(good, sizeof(good), "%s", receipt);
 	for (size_t i = 0; i < strlen(good); i++) {
@@ -328,7 +328,7 @@ static void a_damaged_one_is_refused(void **state)
 	must_be_answered("undamaged", ACKNOWLEDGE, good, CURRENT);
 }
 
-static void foreign_text_is_refused(void **state)
+TEST(foreign_text_is_refused)
 {
 	static const char *const texts[] = {
 		"x",
@@ -351,7 +351,6 @@ static void foreign_text_is_refused(void **state)
 	};
 	char longest[202];
 
-	(void)state;
 	in_flight();
 	for (size_t i = 0; i < ROWS(texts); i++)
 		at_every_place("foreign text", texts[i], INVALID);
@@ -367,11 +366,10 @@ static void foreign_text_is_refused(void **state)
 }
 
 /* The check of a receipt includes the name of its queue. */
-static void a_receipt_belongs_to_one_queue(void **state)
+TEST(a_receipt_belongs_to_one_queue)
 {
 	static const char *const names[] = { "q1", "Q", "qq", "q%20", "1", "other" };
 
-	(void)state;
 	in_flight();
 	for (size_t i = 0; i < ROWS(names); i++) {
 		assert_problem(delivery(names[i], receipt, "", NULL), 400, "invalid_receipt", "none");
@@ -379,16 +377,4 @@ static void a_receipt_belongs_to_one_queue(void **state)
 		assert_problem(delivery(names[i], receipt, "/reject", NULL), 400, "invalid_receipt", "none");
 	}
 	must_be_answered("in its own queue", ACKNOWLEDGE, receipt, CURRENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(every_place_judges_every_receipt, forget_all),
-		cmocka_unit_test_teardown(a_damaged_one_is_refused, forget_all),
-		cmocka_unit_test_teardown(foreign_text_is_refused, forget_all),
-		cmocka_unit_test_teardown(a_receipt_belongs_to_one_queue, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("queue receipts", tests, start, stop);
 }

@@ -57,9 +57,10 @@ static void assert_gone(const char *id)
 
 /* ---- Results ---- */
 
-static void a_result_is_kept_as_it_was_sent(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_result_is_kept_as_it_was_sent)
 {
-	(void)state;
 	keep_results();
 	deliver("a");
 	int64_t before_ms = server_now_ms(&redis);
@@ -88,11 +89,10 @@ static void a_result_is_kept_as_it_was_sent(void **state)
 }
 
 /* The id of such a message is its sequence. The sequence of a message with an id is not an id. */
-static void a_message_without_an_id_has_a_result(void **state)
+TEST(a_message_without_an_id_has_a_result)
 {
 	char id[32];
 
-	(void)state;
 	keep_results();
 	struct answer a = send_body("{\"body\":1}");
 	snprintf(id, sizeof(id), "%s", text_at(a, "/messages/0/id"));
@@ -123,12 +123,11 @@ static struct answer by_null(void)
 	return complete("null");
 }
 
-static void an_acknowledgement_is_a_result_of_null(void **state)
+TEST(an_acknowledgement_is_a_result_of_null)
 {
 	static struct answer (*const ways[])(void) = { by_delete, by_settle, by_null };
 	char id[8];
 
-	(void)state;
 	keep_results();
 	for (size_t i = 0; i < ROWS(ways); i++) {
 		snprintf(id, sizeof(id), "w%zu", i);
@@ -145,11 +144,10 @@ static void an_acknowledgement_is_a_result_of_null(void **state)
 	assert_int_equal(int_at(a, "/receives"), 1);
 }
 
-static void a_result_has_64_kib_at_most(void **state)
+TEST(a_result_has_64_kib_at_most)
 {
 	char *result = malloc(RESULT_MAX + 2);
 
-	(void)state;
 	assert_non_null(result);
 	keep_results();
 	deliver("a");
@@ -166,12 +164,11 @@ static void a_result_has_64_kib_at_most(void **state)
 	free(result);
 }
 
-static void what_is_not_json_is_refused(void **state)
+TEST(what_is_not_json_is_refused)
 {
 	static const char *const hostile[] = { "{\"a\":1,\"a\":2}", "\"\\ud800\"", "01", "{", "\"\xff\"", "nul",
 					       "1}],\"reject\":[{" };
 
-	(void)state;
 	keep_results();
 	deliver("a");
 	for (size_t i = 0; i < ROWS(hostile); i++)
@@ -180,11 +177,10 @@ static void what_is_not_json_is_refused(void **state)
 	assert_string_equal(text_at(message("GET", "a", NULL), "/state"), "in_flight");
 }
 
-static void only_a_current_delivery_has_a_result(void **state)
+TEST(only_a_current_delivery_has_a_result)
 {
 	char stale[64];
 
-	(void)state;
 	keep_results();
 	deliver("a");
 	strcpy(stale, receipt);
@@ -207,9 +203,8 @@ static void only_a_current_delivery_has_a_result(void **state)
 	assert_true(json_is_null(json_at(message("GET", "b", NULL), "/result")));
 }
 
-static void a_queue_without_the_setting_keeps_none(void **state)
+TEST(a_queue_without_the_setting_keeps_none)
 {
-	(void)state;
 	deliver("a");
 	assert_true(json_is_null(json_at(queue("GET", NULL), "/settings/result_ms")));
 	assert_completed(complete("1"), "acknowledged", false);
@@ -217,9 +212,8 @@ static void a_queue_without_the_setting_keeps_none(void **state)
 	assert_completed(complete("1"), "acknowledged", false); /* as a retry of any acknowledgement */
 }
 
-static void the_setting_is_put_and_reset(void **state)
+TEST(the_setting_is_put_and_reset)
 {
-	(void)state;
 	assert_status(queue("PATCH", "{\"result_ms\":60000}"), 200);
 	assert_int_equal(int_at(queue("GET", NULL), "/settings/result_ms"), 60000);
 	assert_int_equal(int_at(queue("PATCH", "{\"paused\":false}"), "/settings/result_ms"), 60000);
@@ -232,9 +226,8 @@ static void the_setting_is_put_and_reset(void **state)
 }
 
 /* A queue stores results whatever other rules it has, and in whichever order these are set. */
-static void results_go_with_other_rules(void **state)
+TEST(results_go_with_other_rules)
 {
-	(void)state;
 	for (int first = 0; first < 2; first++) {
 		assert_status(queue("PATCH", first ? KEEP : "{\"max_messages\":100}"), 200);
 		assert_status(queue("PATCH", first ? "{\"max_messages\":100}" : KEEP), 200);
@@ -254,9 +247,8 @@ static void results_go_with_other_rules(void **state)
  * Redis expires the result, and receives remove the rest. The id is free once dedupe_ms has also
  * passed.
  */
-static void a_result_expires(void **state)
+TEST(a_result_expires)
 {
-	(void)state;
 	configure("{\"result_ms\":1000,\"dedupe_ms\":0}");
 	deliver("a");
 	assert_completed(complete("1"), "acknowledged", true);
@@ -270,9 +262,8 @@ static void a_result_expires(void **state)
 	wait_until(server_command(&redis, "EXISTS p:queue:{q}:result:%s", receipt)->integer == 0, SOON_MS);
 }
 
-static void what_is_done_is_purged_and_deleted(void **state)
+TEST(what_is_done_is_purged_and_deleted)
 {
-	(void)state;
 	keep_results();
 	deliver("a");
 	assert_completed(complete("1"), "acknowledged", true);
@@ -286,9 +277,8 @@ static void what_is_done_is_purged_and_deleted(void **state)
 	assert_gone("b");
 }
 
-static void without_memory_it_is_acknowledged_without(void **state)
+TEST(without_memory_it_is_acknowledged_without)
 {
-	(void)state;
 	keep_results();
 	deliver("a");
 	server_command(&redis, "CONFIG SET maxmemory 1");
@@ -305,11 +295,10 @@ static void without_memory_it_is_acknowledged_without(void **state)
  * A worker's turn completes one delivery and receives the next message. Without memory it stores no
  * result and receives nothing.
  */
-static void a_turn_completes_too(void **state)
+TEST(a_turn_completes_too)
 {
 	char body[160];
 
-	(void)state;
 	keep_results();
 	for (int is_full = 0; is_full < 2; is_full++) {
 		const char *id = is_full ? "b" : "a";
@@ -342,9 +331,8 @@ static void assert_progress(int percent, const char *note)
 	assert_int_equal(int_at(list("?state=in_flight"), "/items/0/progress/percent"), percent);
 }
 
-static void progress_is_shown_until_the_delivery_ends(void **state)
+TEST(progress_is_shown_until_the_delivery_ends)
 {
-	(void)state;
 	keep_results();
 	deliver("a");
 	assert_true(json_is_null(json_at(message("GET", "a", NULL), "/progress")));
@@ -364,7 +352,7 @@ static void progress_is_shown_until_the_delivery_ends(void **state)
 	assert_int_equal(int_at(message("GET", "a", NULL), "/progress/percent"), 100);
 }
 
-static void progress_has_its_bounds(void **state)
+TEST(progress_has_its_bounds)
 {
 	static const char *const wrong[] = { "{\"percent\":101}",
 					     "{\"percent\":-1}",
@@ -375,7 +363,6 @@ static void progress_has_its_bounds(void **state)
 					     "7" };
 	char body[512], note[202];
 
-	(void)state;
 	deliver("a");
 	for (size_t i = 0; i < ROWS(wrong); i++) {
 		snprintf(body, sizeof(body), "{\"progress\":%s}", wrong[i]);
@@ -388,27 +375,4 @@ static void progress_has_its_bounds(void **state)
 	snprintf(body, sizeof(body), "{\"progress\":{\"percent\":1,\"note\":\"%s\"}}", note + 1);
 	assert_status(extend(receipt, body), 200);
 	assert_progress(1, note + 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_result_is_kept_as_it_was_sent, forget_all),
-		cmocka_unit_test_teardown(a_message_without_an_id_has_a_result, forget_all),
-		cmocka_unit_test_teardown(an_acknowledgement_is_a_result_of_null, forget_all),
-		cmocka_unit_test_teardown(a_result_has_64_kib_at_most, forget_all),
-		cmocka_unit_test_teardown(what_is_not_json_is_refused, forget_all),
-		cmocka_unit_test_teardown(only_a_current_delivery_has_a_result, forget_all),
-		cmocka_unit_test_teardown(a_queue_without_the_setting_keeps_none, forget_all),
-		cmocka_unit_test_teardown(the_setting_is_put_and_reset, forget_all),
-		cmocka_unit_test_teardown(results_go_with_other_rules, forget_all),
-		cmocka_unit_test_teardown(a_result_expires, forget_all),
-		cmocka_unit_test_teardown(what_is_done_is_purged_and_deleted, forget_all),
-		cmocka_unit_test_teardown(without_memory_it_is_acknowledged_without, forget_all),
-		cmocka_unit_test_teardown(a_turn_completes_too, forget_all),
-		cmocka_unit_test_teardown(progress_is_shown_until_the_delivery_ends, forget_all),
-		cmocka_unit_test_teardown(progress_has_its_bounds, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("queue results", tests, start, stop);
 }

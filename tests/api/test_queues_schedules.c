@@ -41,11 +41,12 @@ static void pass_ms(int64_t ms)
 
 /* ---- Messages ---- */
 
-static void each_interval_makes_a_message(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(each_interval_makes_a_message)
 {
 	int64_t at_ms = 0, first_ms = 0;
 
-	(void)state;
 	put("s", "{\"every_ms\":100,\"body\":{\"n\": 1.10},\"priority\":2,\"headers\":{\"tenant\":\"acme\"}}");
 	for (int i = 0; i < 3; i++) {
 		struct answer a = next_message();
@@ -71,9 +72,8 @@ static void each_interval_makes_a_message(void **state)
  * Instants that pass while no call looks, or while the queue is paused, create one message
  * together.
  */
-static void a_paused_queue_makes_none_until_it_continues(void **state)
+TEST(a_paused_queue_makes_none_until_it_continues)
 {
-	(void)state;
 	configure("{\"paused\":true}");
 	put("s", "{\"every_ms\":100,\"body\":1,\"overlap\":\"allow\"}");
 	pass_ms(3 * EVERY_MS);
@@ -88,9 +88,8 @@ static void a_paused_queue_makes_none_until_it_continues(void **state)
 	assert_int_equal(int_at(schedule("GET", "s", NULL), "/missed"), missed);
 }
 
-static void a_look_makes_what_is_due(void **state)
+TEST(a_look_makes_what_is_due)
 {
-	(void)state;
 	put("s", "{\"every_ms\":100,\"body\":1}");
 	assert_int_equal(int_at(queue("GET", NULL), "/delayed"), 0); /* a schedule is not a message */
 	pass_ms(2 * EVERY_MS);
@@ -110,14 +109,13 @@ static void a_look_makes_what_is_due(void **state)
 /* ---- Changes ---- */
 
 /* A program puts its schedules at each start, which must change no instant. */
-static void a_put_of_the_same_times_keeps_the_next_one(void **state)
+TEST(a_put_of_the_same_times_keeps_the_next_one)
 {
 	static const char *const same[] = {
 		"{\"every_ms\":3600000,\"body\":2,\"overlap\":\"allow\"}",
 		"{\"every_ms\":3600000,\"body\":{\"a\":1},\"priority\":9,\"end_at_ms\":253402300799999}",
 	};
 
-	(void)state;
 	put("s", "{\"every_ms\":3600000,\"body\":1}");
 	int64_t next_at_ms = int_at(schedule("GET", "s", NULL), "/next_at_ms");
 	for (size_t i = 0; i < ROWS(same); i++) {
@@ -132,9 +130,8 @@ static void a_put_of_the_same_times_keeps_the_next_one(void **state)
 }
 
 /* An instant that came due before the change is not lost. */
-static void a_change_keeps_what_came_due(void **state)
+TEST(a_change_keeps_what_came_due)
 {
-	(void)state;
 	put("s", "{\"every_ms\":100,\"body\":1}");
 	pass_ms(EVERY_MS);
 	assert_status(schedule("PATCH", "s", "{\"every_ms\":3600000}"), 200);
@@ -142,9 +139,8 @@ static void a_change_keeps_what_came_due(void **state)
 	assert_int_equal(int_at(schedule("GET", "s", NULL), "/sent"), 1);
 }
 
-static void fields_are_merged(void **state)
+TEST(fields_are_merged)
 {
-	(void)state;
 	put("s",
 	    "{\"every_ms\":60000,\"body\":{\"a\":1},\"priority\":7,\"headers\":{\"x\":\"y\"},\"overlap\":\"allow\"}");
 	int64_t next_at_ms = int_at(schedule("GET", "s", NULL), "/next_at_ms");
@@ -167,12 +163,11 @@ static void fields_are_merged(void **state)
 	assert_problem(schedule("PATCH", "t", "{\"priority\":1}"), 404, "not_found", "none");
 }
 
-static void a_schedule_ends(void **state)
+TEST(a_schedule_ends)
 {
 	char body[160];
 	int64_t now_ms = server_now_ms(&redis);
 
-	(void)state;
 	snprintf(body, sizeof(body),
 		 "{\"every_ms\":100,\"start_at_ms\":%lld,\"end_at_ms\":%lld,\"body\":1,\"overlap\":\"allow\"}",
 		 (long long)now_ms + 100, (long long)now_ms + 299);
@@ -186,13 +181,12 @@ static void a_schedule_ends(void **state)
 	assert_int_equal(json_array_size(json_at(schedule("GET", "", NULL), "/items")), 0);
 }
 
-static void schedules_are_listed_and_deleted(void **state)
+TEST(schedules_are_listed_and_deleted)
 {
 	enum { COUNT = 25 };
 	char id[16], page[64] = "/queues/q/schedules?limit=10";
 	size_t found = 0;
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(id, sizeof(id), "s%d", i);
 		put(id, "{\"every_ms\":60000,\"body\":1}");
@@ -255,12 +249,11 @@ static bool is_match(const struct drawn *d, const struct tm *t)
 	return by_day && d->matches[0][t->tm_min] && d->matches[1][t->tm_hour] && d->matches[3][t->tm_mon + 1];
 }
 
-static void times_of_cron_match_a_calendar(void **state)
+TEST(times_of_cron_match_a_calendar)
 {
 	enum { DRAWS = 60, MINUTES_MOST = 60 * 24 * 400 };
 	unsigned seed = 5;
 
-	(void)state;
 	for (int i = 0; i < DRAWS; i++) {
 		struct drawn d = { 0 };
 		char body[512];
@@ -287,9 +280,8 @@ static void times_of_cron_match_a_calendar(void **state)
  * A queue reports the earliest instant of its schedules, also in the list of queues and while it is
  * paused.
  */
-static void a_queue_has_its_next_instant(void **state)
+TEST(a_queue_has_its_next_instant)
 {
-	(void)state;
 	put("late", "{\"every_ms\":86400000,\"body\":1}");
 	put("soon", "{\"every_ms\":600000,\"body\":1}");
 	int64_t next_ms = int_at(schedule("GET", "soon", NULL), "/next_at_ms");
@@ -302,22 +294,4 @@ static void a_queue_has_its_next_instant(void **state)
 	configure("{\"paused\":true}");
 	pass_ms(2 * EVERY_MS);
 	assert_true(int_at(queue("GET", NULL), "/next_schedule_at_ms") < server_now_ms(&redis));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(each_interval_makes_a_message, forget_all),
-		cmocka_unit_test_teardown(a_paused_queue_makes_none_until_it_continues, forget_all),
-		cmocka_unit_test_teardown(a_look_makes_what_is_due, forget_all),
-		cmocka_unit_test_teardown(a_put_of_the_same_times_keeps_the_next_one, forget_all),
-		cmocka_unit_test_teardown(a_change_keeps_what_came_due, forget_all),
-		cmocka_unit_test_teardown(fields_are_merged, forget_all),
-		cmocka_unit_test_teardown(a_schedule_ends, forget_all),
-		cmocka_unit_test_teardown(schedules_are_listed_and_deleted, forget_all),
-		cmocka_unit_test_teardown(a_queue_has_its_next_instant, forget_all),
-		cmocka_unit_test_teardown(times_of_cron_match_a_calendar, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("schedules", tests, start, stop);
 }

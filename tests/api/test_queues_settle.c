@@ -45,9 +45,10 @@ static void assert_result(struct answer a, int i, const char *receipt, const cha
 	assert_string_equal(text_at(a, pointer), outcome);
 }
 
-static void each_gets_its_outcome_in_order(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(each_gets_its_outcome_in_order)
 {
-	(void)state;
 	configure("{" AT_ONCE "}");
 	deliver(5);
 	assert_status(reject(receipts[1], "{\"delay_ms\":60000}"), 200);
@@ -75,9 +76,8 @@ static void each_gets_its_outcome_in_order(void **state)
 	assert_result(a, 0, receipts[0], "not_current");
 }
 
-static void each_has_its_reason_or_is_dead(void **state)
+TEST(each_has_its_reason_or_is_dead)
 {
-	(void)state;
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\"},{\"body\":1,\"id\":\"c\"}]}");
 	for (int i = 0; i < 3; i++)
 		snprintf(receipts[i], sizeof(receipts[i]), "%s", receipt_in(receive(NULL)));
@@ -99,9 +99,8 @@ static void each_has_its_reason_or_is_dead(void **state)
 }
 
 /* A reject may be uncounted in a settle and in both kinds of receive. */
-static void each_may_be_uncounted(void **state)
+TEST(each_may_be_uncounted)
 {
-	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\",\"max_receives\":1}");
 	snprintf(receipts[0], sizeof(receipts[0]), "%s", receipt_in(receive(NULL)));
 	assert_result(settle("{\"reject\":[{\"receipt\":\"$1\",\"counted\":false}]}", NULL), 0, receipts[0],
@@ -129,11 +128,10 @@ static void assert_extended(struct answer a, int i, const char *outcome)
 		assert_true(json_is_null(json_at(a, pointer)));
 }
 
-static void many_are_extended_at_once(void **state)
+TEST(many_are_extended_at_once)
 {
 	char body[512];
 
-	(void)state;
 	configure("{\"visibility_ms\":70000}");
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\"},{\"body\":1,\"id\":\"c\"}]}");
 	for (int i = 0; i < 3; i++)
@@ -158,11 +156,10 @@ static void many_are_extended_at_once(void **state)
 	assert_extended(post("/extend", body, KEY "one"), 0, "not_current"); /* executed again, not replayed */
 }
 
-static void a_hundred_fit(void **state)
+TEST(a_hundred_fit)
 {
 	char body[BATCH * 64 + 128], *at = body + sprintf(body, "{\"acknowledge\":[");
 
-	(void)state;
 	deliver(BATCH);
 	for (int i = 0; i < BATCH; i++)
 		at += sprintf(at, "%s\"%s\"", i ? "," : "", receipts[i]);
@@ -174,11 +171,10 @@ static void a_hundred_fit(void **state)
 	assert_counts(0, 0, 0, 0);
 }
 
-static void a_retry_gets_the_first_outcomes(void **state)
+TEST(a_retry_gets_the_first_outcomes)
 {
 	static const char both[] = "{\"acknowledge\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"}]}";
 
-	(void)state;
 	configure("{" AT_ONCE "}");
 	deliver(2);
 	struct answer first = settle(both, KEY "one");
@@ -187,18 +183,4 @@ static void a_retry_gets_the_first_outcomes(void **state)
 	assert_problem(settle("{\"acknowledge\":[\"$1\"]}", KEY "one"), 422, "idempotency_key_reused", "none");
 	assert_result(settle(both, NULL), 1, receipts[1], "not_current");
 	assert_counts(1, 0, 0, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(each_gets_its_outcome_in_order, forget_all),
-		cmocka_unit_test_teardown(each_has_its_reason_or_is_dead, forget_all),
-		cmocka_unit_test_teardown(each_may_be_uncounted, forget_all),
-		cmocka_unit_test_teardown(many_are_extended_at_once, forget_all),
-		cmocka_unit_test_teardown(a_hundred_fit, forget_all),
-		cmocka_unit_test_teardown(a_retry_gets_the_first_outcomes, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("queue settle", tests, start, stop);
 }

@@ -3,19 +3,13 @@
  * queues, and without losing a message.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/pair.h"
 #include "../support/redis_cluster.h"
 #include "../support/slot_names.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 10000, MESSAGES = 120, TAKERS = 4, ROUNDS = 20 };
 
@@ -61,9 +55,8 @@ static void must_have(struct answer a, size_t i, const char *queue, int number)
 	assert_int_equal(int_at(a, pointer), number);
 }
 
-static void in_order_of_preference(void **state)
+TEST(in_order_of_preference)
 {
-	(void)state;
 	send(low, 1);
 	send(low, 2);
 	send(middle, 3);
@@ -83,9 +76,8 @@ static void in_order_of_preference(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/messages")), 0);
 }
 
-static void a_record_needs_one_slot(void **state)
+TEST(a_record_needs_one_slot)
 {
-	(void)state;
 	send(low, 1);
 	struct answer a =
 		http(pair.c[0], "POST", "/queues/receive", queues(low, middle, high, ""), "Idempotency-Key: k");
@@ -101,12 +93,11 @@ static void a_record_needs_one_slot(void **state)
 }
 
 /* Whichever queue is missing, the receive takes nothing from the queues before it. */
-static void each_must_exist(void **state)
+TEST(each_must_exist)
 {
 	const char *const names[] = { low, middle, high };
 	char detail[64];
 
-	(void)state;
 	for (int missing = 0; missing < 3; missing++) {
 		for (int i = 0; i < 3; i++)
 			if (i != missing)
@@ -125,11 +116,10 @@ static void each_must_exist(void **state)
 	}
 }
 
-static void it_waits_at_all_of_them(void **state)
+TEST(it_waits_at_all_of_them)
 {
 	const char *const names[] = { low, middle, high };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct raw *w = pair_ask(1, "/queues/receive", queues(middle, high, low, ",\"wait_ms\":20000"), "");
 		wait_until(all_parked(&pair.d[1], 1), SOON_MS);
@@ -144,11 +134,10 @@ static void it_waits_at_all_of_them(void **state)
 }
 
 /* A message of a queue that is not the first comes due later, and wakes the client. */
-static void what_is_due_later_wakes_it(void **state)
+TEST(what_is_due_later_wakes_it)
 {
 	char target[64];
 
-	(void)state;
 	snprintf(target, sizeof(target), "/queues/%s/messages", high);
 	assert_status(http(pair.c[0], "POST", target, "{\"body\":7,\"delay_ms\":300}"), 201);
 	struct answer a = receive(queues(low, middle, high, ",\"wait_ms\":20000"));
@@ -162,9 +151,8 @@ static void what_is_due_later_wakes_it(void **state)
  * message while the daemon is stopped, so each wake-up may go to the first client. The first client
  * receives from the queue that it prefers, and the other client must be woken all the same.
  */
-static void a_wake_up_is_not_kept_from_others(void **state)
+TEST(a_wake_up_is_not_kept_from_others)
 {
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		const char *liked = i % 2 ? high : low, *other = i % 2 ? low : high;
 		char target[64];
@@ -220,12 +208,11 @@ static void *take_all(void *arg)
 	return NULL;
 }
 
-static void many_at_once_get_each_once(void **state)
+TEST(many_at_once_get_each_once)
 {
 	const char *const names[] = { low, middle, high };
 	pthread_t threads[TAKERS];
 
-	(void)state;
 	for (int i = 0; i < MESSAGES; i++)
 		send(names[i % 3], i);
 	for (int i = 0; i < TAKERS; i++)
@@ -251,9 +238,8 @@ static void wake_last_node(void)
 		wait_until(http(pair.c[i], "GET", target, NULL).status == 200, SOON_MS);
 }
 
-static void what_was_received_for_a_lost_client_returns(void **state)
+TEST(what_was_received_for_a_lost_client_returns)
 {
-	(void)state;
 	send(low, 1);
 	send(middle, 2);
 	proc_signal(last_node(), SIGSTOP);
@@ -267,9 +253,8 @@ static void what_was_received_for_a_lost_client_returns(void **state)
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 }
 
-static void a_node_that_does_not_answer_leaves_the_others(void **state)
+TEST(a_node_that_does_not_answer_leaves_the_others)
 {
-	(void)state;
 	send(low, 1);
 	send(high, 3);
 	proc_signal(last_node(), SIGSTOP);
@@ -298,9 +283,8 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
  * The first queue is empty and the second does not reply: nothing was received, so the answer is
  * the same as for one queue.
  */
-static void the_first_that_does_not_answer_is_unknown(void **state)
+TEST(the_first_that_does_not_answer_is_unknown)
 {
-	(void)state;
 	proc_signal(last_node(), SIGSTOP);
 	struct answer a = receive(queues(low, high, middle, ",\"acknowledge\":true"));
 	wake_last_node();
@@ -308,12 +292,11 @@ static void the_first_that_does_not_answer_is_unknown(void **state)
 }
 
 /* The receive settles deliveries of three queues, and one queue cannot be reached. */
-static void a_node_that_does_not_answer_settles_nothing(void **state)
+TEST(a_node_that_does_not_answer_settles_nothing)
 {
 	const char *const names[] = { low, middle, high };
 	char settle[512] = ",\"limit\":9,\"settle\":{\"acknowledge\":[", pointer[64];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		send(names[i], i);
 		struct answer a = receive(queues(names[i], names[(i + 1) % 3], names[(i + 2) % 3], ""));
@@ -341,9 +324,8 @@ static void a_node_that_does_not_answer_settles_nothing(void **state)
  * A queue that cannot be reached may exist, so the answer has what was received, as without
  * must_exist.
  */
-static void a_node_that_does_not_answer_is_not_missing(void **state)
+TEST(a_node_that_does_not_answer_is_not_missing)
 {
-	(void)state;
 	send(low, 1);
 	send(middle, 2);
 	send(high, 3);
@@ -355,11 +337,10 @@ static void a_node_that_does_not_answer_is_not_missing(void **state)
 }
 
 /* Dead letters move within a slot, and nowhere else. */
-static void dead_letters_stay_in_their_slot(void **state)
+TEST(dead_letters_stay_in_their_slot)
 {
 	char target[256], body[128];
 
-	(void)state;
 	send(low, 1);
 	snprintf(target, sizeof(target), "/queues/%s/receive", low);
 	struct answer a = http(pair.c[0], "POST", target, NULL);
@@ -384,11 +365,10 @@ static void put(const char *kind, const char *name, const char *body)
 }
 
 /* The key of the policy lies in a third slot. */
-static void one_policy_pays_for_queues_in_several_slots(void **state)
+TEST(one_policy_pays_for_queues_in_several_slots)
 {
 	char policy[128];
 
-	(void)state;
 	put("/ratelimit/policies", "p", "{\"limit\":3,\"window_ms\":1500}");
 	snprintf(policy, sizeof(policy), "{\"policy\":{\"name\":\"p\",\"key\":\"%s\"}}", high);
 	put("/queues", low, policy);
@@ -408,11 +388,10 @@ static void one_policy_pays_for_queues_in_several_slots(void **state)
 }
 
 /* The record belongs to the first queue; the queue with the policy is another one. */
-static void a_record_of_several_queues_is_paid_once(void **state)
+TEST(a_record_of_several_queues_is_paid_once)
 {
 	char policy[128], beside[16];
 
-	(void)state;
 	put("/ratelimit/policies", "p", "{\"limit\":1,\"window_ms\":86400000}");
 	snprintf(policy, sizeof(policy), "{\"policy\":{\"name\":\"p\",\"key\":\"%s\"}}", high);
 	snprintf(beside, sizeof(beside), "%s", name_beside(low, 1));
@@ -434,25 +413,4 @@ static int open_on_a_cluster(void **state)
 	return pair_open(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(in_order_of_preference, pair_forget),
-		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
-		cmocka_unit_test_teardown(each_must_exist, pair_forget),
-		cmocka_unit_test_teardown(it_waits_at_all_of_them, pair_forget),
-		cmocka_unit_test_teardown(what_is_due_later_wakes_it, pair_forget),
-		cmocka_unit_test_teardown(a_wake_up_is_not_kept_from_others, pair_forget),
-		cmocka_unit_test_teardown(many_at_once_get_each_once, pair_forget),
-		cmocka_unit_test_teardown(what_was_received_for_a_lost_client_returns, pair_forget),
-		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
-		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
-		cmocka_unit_test_teardown(a_node_that_does_not_answer_settles_nothing, pair_forget),
-		cmocka_unit_test_teardown(a_node_that_does_not_answer_is_not_missing, pair_forget),
-		cmocka_unit_test_teardown(dead_letters_stay_in_their_slot, pair_forget),
-		cmocka_unit_test_teardown(one_policy_pays_for_queues_in_several_slots, pair_forget),
-		cmocka_unit_test_teardown(a_record_of_several_queues_is_paid_once, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);
-}
+SUITE(.open = open_on_a_cluster, .close = pair_close, .after = pair_forget);

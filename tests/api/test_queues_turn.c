@@ -72,9 +72,10 @@ static void assert_unreceived(struct answer a, const char *outcomes, const char 
 	assert_string_equal(text_at(a, "/unreceived/effect"), effect);
 }
 
-static void it_settles_then_receives(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(it_settles_then_receives)
 {
-	(void)state;
 	configure("{\"result_ms\":60000," AT_ONCE "}");
 	deliver(4);
 	send_body("{\"body\":5,\"priority\":9}");
@@ -97,12 +98,11 @@ static void it_settles_then_receives(void **state)
 			"acknowledged not_current");
 }
 
-static void a_first_turn_settles_nothing(void **state)
+TEST(a_first_turn_settles_nothing)
 {
 	static const char *const nothing[] = { "{\"settle\":{}}", "{\"settle\":{\"acknowledge\":[]}}",
 					       "{\"settle\":{\"acknowledge\":[],\"complete\":[],\"reject\":[]}}" };
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(nothing); i++) {
 		send_many(1, "");
 		struct answer a = turn(nothing[i], NULL);
@@ -113,7 +113,7 @@ static void a_first_turn_settles_nothing(void **state)
 }
 
 /* One invalid entry stops the whole request: nothing is settled, and nothing is received. */
-static void one_that_is_wrong_stops_all(void **state)
+TEST(one_that_is_wrong_stops_all)
 {
 	static const struct {
 		const char *body, *code, *pointer;
@@ -129,7 +129,6 @@ static void one_that_is_wrong_stops_all(void **state)
 	};
 	char body[256];
 
-	(void)state;
 	assert_status(http(client, "POST", "/queues/other/messages", "{\"body\":1}"), 201);
 	deliver(2);
 	send_many(1, "");
@@ -158,9 +157,8 @@ static struct raw *parked_turn(const char *headers)
 }
 
 /* An attempt that settled again would find a delivery that has ended. */
-static void later_attempts_do_not_settle(void **state)
+TEST(later_attempts_do_not_settle)
 {
-	(void)state;
 	deliver(2);
 	struct raw *w = parked_turn("");
 	assert_counts(0, 1, 0, 0);
@@ -177,9 +175,8 @@ static void later_attempts_do_not_settle(void **state)
 	raw_close(w);
 }
 
-static void a_client_that_leaves_has_settled(void **state)
+TEST(a_client_that_leaves_has_settled)
 {
-	(void)state;
 	deliver(2);
 	struct raw *w = parked_turn("");
 	raw_reset(w);
@@ -191,9 +188,8 @@ static void a_client_that_leaves_has_settled(void **state)
 	assert_int_equal(count_in(receive(NULL)), 1);
 }
 
-static void the_end_of_the_wait_has_the_outcomes(void **state)
+TEST(the_end_of_the_wait_has_the_outcomes)
 {
-	(void)state;
 	deliver(2);
 	struct answer a = turn("{\"wait_ms\":30," REJECTS "}", NULL);
 	assert_outcomes(a, "acknowledged rejected");
@@ -203,11 +199,10 @@ static void the_end_of_the_wait_has_the_outcomes(void **state)
 
 /* ---- An Idempotency-Key ---- */
 
-static void both_parts_are_replayed(void **state)
+TEST(both_parts_are_replayed)
 {
 	static const char body[] = "{\"limit\":2,\"settle\":{\"reject\":[{\"receipt\":\"$1\",\"delay_ms\":60000}]}}";
 
-	(void)state;
 	deliver(1);
 	send_many(2, "");
 	struct answer first = turn(body, KEY "one");
@@ -223,9 +218,8 @@ static void both_parts_are_replayed(void **state)
 }
 
 /* The first request settled, but never received a message. */
-static void a_retry_while_it_waits_and_after_it_left(void **state)
+TEST(a_retry_while_it_waits_and_after_it_left)
 {
-	(void)state;
 	deliver(2);
 	struct raw *w = parked_turn("Idempotency-Key: one\r\n");
 	assert_problem(turn(WAITS, KEY "one"), 409, "request_in_progress", "none");
@@ -241,9 +235,8 @@ static void a_retry_while_it_waits_and_after_it_left(void **state)
 
 /* ---- A receive that fails ---- */
 
-static void a_foreign_key_fails_the_receive_alone(void **state)
+TEST(a_foreign_key_fails_the_receive_alone)
 {
-	(void)state;
 	deliver(2);
 	server_command(&redis, "SET p:queue:{q}:ready foreign");
 	assert_unreceived(turn("{\"settle\":{\"acknowledge\":[\"$1\"]}}", NULL), "acknowledged", "foreign_key", "none");
@@ -253,9 +246,8 @@ static void a_foreign_key_fails_the_receive_alone(void **state)
 	assert_counts(0, 0, 1, 0);
 }
 
-static void a_missing_queue_is_unreceived(void **state)
+TEST(a_missing_queue_is_unreceived)
 {
-	(void)state;
 	deliver(1);
 	assert_status(queue("DELETE", NULL), 204);
 	assert_unreceived(turn("{\"must_exist\":true,\"settle\":{\"acknowledge\":[\"$1\"]}}", NULL), "not_current",
@@ -263,9 +255,8 @@ static void a_missing_queue_is_unreceived(void **state)
 }
 
 /* Redis stops while the request waits: the last attempt is sent, and gets no reply. */
-static void a_redis_that_is_lost_after_the_settle(void **state)
+TEST(a_redis_that_is_lost_after_the_settle)
 {
-	(void)state;
 	if (redis.cluster)
 		skip();
 	deliver(2);
@@ -280,9 +271,8 @@ static void a_redis_that_is_lost_after_the_settle(void **state)
 }
 
 /* Nothing was settled, so the answer is a problem. */
-static void a_redis_that_is_lost_before(void **state)
+TEST(a_redis_that_is_lost_before)
 {
-	(void)state;
 	if (redis.cluster)
 		skip();
 	deliver(1);
@@ -291,24 +281,4 @@ static void a_redis_that_is_lost_before(void **state)
 	proc_signal(&redis.proc, SIGCONT);
 	assert_problem(a, 504, "no_answer", "unknown");
 	wait_until(queue("GET", NULL).status == 200, SOON_MS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(it_settles_then_receives, forget_all),
-		cmocka_unit_test_teardown(a_first_turn_settles_nothing, forget_all),
-		cmocka_unit_test_teardown(one_that_is_wrong_stops_all, forget_all),
-		cmocka_unit_test_teardown(later_attempts_do_not_settle, forget_all),
-		cmocka_unit_test_teardown(a_client_that_leaves_has_settled, forget_all),
-		cmocka_unit_test_teardown(the_end_of_the_wait_has_the_outcomes, forget_all),
-		cmocka_unit_test_teardown(both_parts_are_replayed, forget_all),
-		cmocka_unit_test_teardown(a_retry_while_it_waits_and_after_it_left, forget_all),
-		cmocka_unit_test_teardown(a_foreign_key_fails_the_receive_alone, forget_all),
-		cmocka_unit_test_teardown(a_missing_queue_is_unreceived, forget_all),
-		cmocka_unit_test_teardown(a_redis_that_is_lost_after_the_settle, forget_all),
-		cmocka_unit_test_teardown(a_redis_that_is_lost_before, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("a turn of a worker", tests, start, stop);
 }

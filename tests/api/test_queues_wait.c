@@ -2,16 +2,8 @@
  * POST /queues/receive: messages of several queues in order of preference; a client may wait for
  * all of them at once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000 };
@@ -68,9 +60,10 @@ static struct raw *parked(const char *queue, const char *body)
 
 /* ---- Without waiting ---- */
 
-static void the_first_queue_goes_first(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = forget);
+
+TEST(the_first_queue_goes_first)
 {
-	(void)state;
 	send_to("a", "{\"messages\":[{\"body\":1},{\"body\":2,\"priority\":0}]}");
 	send_to("b", "{\"messages\":[{\"body\":3},{\"body\":4,\"delay_ms\":60000}]}");
 	send_to("c", "{\"messages\":[{\"body\":5}]}");
@@ -81,11 +74,10 @@ static void the_first_queue_goes_first(void **state)
 	assert_messages(receive("{\"queues\":[\"a\",\"b\",\"c\"],\"limit\":100}"), "");
 }
 
-static void each_message_is_a_delivery_of_its_queue(void **state)
+TEST(each_message_is_a_delivery_of_its_queue)
 {
 	char path[128];
 
-	(void)state;
 	assert_status(http(client, "PATCH", "/queues/b", "{\"visibility_ms\":5000}"), 200);
 	send_to("a", "{\"body\":1,\"id\":\"m\",\"priority\":2}");
 	send_to("b", "{\"body\":2,\"id\":\"m\"}");
@@ -111,9 +103,8 @@ static void each_message_is_a_delivery_of_its_queue(void **state)
 	assert_string_equal(text_at(get("/queues/a/messages/m"), "/state"), "in_flight");
 }
 
-static void a_paused_queue_is_passed_over(void **state)
+TEST(a_paused_queue_is_passed_over)
 {
-	(void)state;
 	send_to("a", "{\"body\":1}");
 	send_to("b", "{\"body\":2}");
 	assert_status(http(client, "PATCH", "/queues/a", "{\"paused\":true}"), 200);
@@ -137,9 +128,8 @@ static void assert_missing(struct answer a, const char *queue)
 }
 
 /* The request fails at once, takes nothing and leaves no place in a wait queue. */
-static void a_queue_that_does_not_exist_is_named(void **state)
+TEST(a_queue_that_does_not_exist_is_named)
 {
-	(void)state;
 	struct answer a = post("/queues/tpyo/receive", "{" MUST "," LONG "}");
 	assert_missing(a, "tpyo");
 	assert_true(a.took_us < 10 * 1000 * 1000);
@@ -153,7 +143,7 @@ static void a_queue_that_does_not_exist_is_named(void **state)
 	assert_status(post("/queues/tpyo/receive", "{\"must_exist\":false}"), 200);
 }
 
-static void what_is_listed_exists(void **state)
+TEST(what_is_listed_exists)
 {
 	static const struct {
 		const char *method, *path, *body;
@@ -164,7 +154,6 @@ static void what_is_listed_exists(void **state)
 		{ "PUT", "/queues/q/schedules/s", "{\"every_ms\":3600000,\"body\":1}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
 		assert_missing(post("/queues/q/receive", "{" MUST "}"), "q");
 		assert_int_equal(json_array_size(json_at(get("/queues"), "/items")), 0);
@@ -178,11 +167,10 @@ static void what_is_listed_exists(void **state)
 }
 
 /* The 404 changed nothing, so the same key may be used again. */
-static void a_missing_queue_leaves_no_record(void **state)
+TEST(a_missing_queue_leaves_no_record)
 {
 	static const char body[] = "{" MUST "}", key[] = "Idempotency-Key: must";
 
-	(void)state;
 	assert_missing(http(client, "POST", "/queues/q/receive", body, key), "q");
 	send_to("q", "{\"body\":1}");
 	struct answer a = http(client, "POST", "/queues/q/receive", body, key);
@@ -191,9 +179,8 @@ static void a_missing_queue_leaves_no_record(void **state)
 }
 
 /* The daemon checks that the queues exist when the request comes, and not again. */
-static void a_queue_may_be_deleted_while_it_is_waited_at(void **state)
+TEST(a_queue_may_be_deleted_while_it_is_waited_at)
 {
-	(void)state;
 	assert_status(http(client, "PUT", "/queues/a", "{}"), 201);
 	assert_status(http(client, "PUT", "/queues/b", "{}"), 201);
 	struct raw *w = parked("b", "{\"queues\":[\"a\",\"b\"]," MUST "," LONG "}");
@@ -228,11 +215,10 @@ static void assert_ended(struct answer a, size_t i, const char *queue, const cha
 }
 
 /* Deliveries of all queues in the list end before anything is received. */
-static void each_delivery_ends_in_its_queue(void **state)
+TEST(each_delivery_ends_in_its_queue)
 {
 	char body[1024];
 
-	(void)state;
 	assert_status(http(client, "PATCH", "/queues/b", "{\"backoff\":{\"base_ms\":0}}"), 200);
 	deliver_each();
 	snprintf(
@@ -257,13 +243,12 @@ static void each_delivery_ends_in_its_queue(void **state)
 	assert_ended(a, 0, "b", "rejected");
 }
 
-static void a_delivery_names_one_of_the_queues(void **state)
+TEST(a_delivery_names_one_of_the_queues)
 {
 	static const char *const queues[] = { "b", "c" }; /* one of the list, and one that is not in it */
 	static const char *const codes[] = { "invalid_receipt", "invalid_value" };
 	char body[512];
 
-	(void)state;
 	deliver_each();
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(body, sizeof(body),
@@ -279,12 +264,11 @@ static void a_delivery_names_one_of_the_queues(void **state)
 }
 
 /* The outcomes of each queue are one part of the record, and the received messages another. */
-static void a_key_replays_all_parts(void **state)
+TEST(a_key_replays_all_parts)
 {
 	static const char key[] = "Idempotency-Key: turn";
 	char body[512];
 
-	(void)state;
 	if (redis.cluster)
 		skip(); /* queues in several slots have no common record */
 	deliver_each();
@@ -304,11 +288,10 @@ static void a_key_replays_all_parts(void **state)
 
 /* ---- Waiting ---- */
 
-static void all_are_waited_at_at_once(void **state)
+TEST(all_are_waited_at_at_once)
 {
 	static const char *const queues[] = { "a", "b", "c" };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		char body[64], wanted[16];
 		struct raw *w = parked("c", "{\"queues\":[\"a\",\"b\",\"c\"]," LONG "}");
@@ -322,9 +305,8 @@ static void all_are_waited_at_at_once(void **state)
 	}
 }
 
-static void waiting_may_acknowledge(void **state)
+TEST(waiting_may_acknowledge)
 {
-	(void)state;
 	struct raw *w = parked("b", "{\"queues\":[\"a\",\"b\"],\"acknowledge\":true,\"limit\":5," LONG "}");
 	send_to("b", "{\"messages\":[{\"body\":1,\"id\":\"m\"},{\"body\":2}]}");
 	struct answer a = waiter_answer(w, target, SOON_MS);
@@ -333,24 +315,4 @@ static void waiting_may_acknowledge(void **state)
 	assert_true(json_is_null(json_at(a, "/messages/1/visible_until_ms")));
 	assert_problem(get("/queues/b/messages/m"), 404, "not_found", "none");
 	raw_close(w);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_first_queue_goes_first, forget),
-		cmocka_unit_test_teardown(each_message_is_a_delivery_of_its_queue, forget),
-		cmocka_unit_test_teardown(a_paused_queue_is_passed_over, forget),
-		cmocka_unit_test_teardown(a_queue_that_does_not_exist_is_named, forget),
-		cmocka_unit_test_teardown(what_is_listed_exists, forget),
-		cmocka_unit_test_teardown(a_missing_queue_leaves_no_record, forget),
-		cmocka_unit_test_teardown(a_queue_may_be_deleted_while_it_is_waited_at, forget),
-		cmocka_unit_test_teardown(each_delivery_ends_in_its_queue, forget),
-		cmocka_unit_test_teardown(a_delivery_names_one_of_the_queues, forget),
-		cmocka_unit_test_teardown(a_key_replays_all_parts, forget),
-		cmocka_unit_test_teardown(all_are_waited_at_at_once, forget),
-		cmocka_unit_test_teardown(waiting_may_acknowledge, forget),
-	};
-
-	return cmocka_run_group_tests_name("waiting at several queues", tests, stage_open, stage_close);
 }

@@ -32,7 +32,9 @@ static struct answer run_now(const char *id, const char *key_header)
 
 /* ---- Times in a zone ---- */
 
-static void a_time_is_by_its_zone(void **state)
+SUITE(.open = start, .close = stop, .after = forget_all);
+
+TEST(a_time_is_by_its_zone)
 {
 	static const struct {
 		const char *body;
@@ -55,7 +57,6 @@ static void a_time_is_by_its_zone(void **state)
 	};
 	char pointer[64];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct answer a = schedule("PUT", "s", rows[i].body);
 		assert_in_range(a.status, 200, 201);
@@ -72,9 +73,8 @@ static void a_time_is_by_its_zone(void **state)
  * A change of the zone alone computes the next instant from now; other changes keep the next
  * instant.
  */
-static void a_zone_can_be_changed(void **state)
+TEST(a_zone_can_be_changed)
 {
-	(void)state;
 	struct answer a = schedule("PUT", "s", "{\"cron\":\"0 12 1 1 *\",\"time_zone\":\"Asia/Tokyo\",\"body\":1}");
 	int64_t tokyo_ms = int_at(a, "/next_at_ms");
 	assert_string_equal(text_at(a, "/time_zone"), "Asia/Tokyo");
@@ -92,7 +92,7 @@ static void a_zone_can_be_changed(void **state)
 	assert_null(json_at(a, "/items/0/next"));
 }
 
-static void what_was_meant_is_named(void **state)
+TEST(what_was_meant_is_named)
 {
 	static const struct {
 		const char *zone, *hint;
@@ -111,7 +111,6 @@ static void what_was_meant_is_named(void **state)
 	};
 	char body[160];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		snprintf(body, sizeof(body), "{\"every_ms\":1000,\"time_zone\":\"%s\",\"body\":1}", rows[i].zone);
 		struct answer a = schedule("PUT", "s", body);
@@ -166,14 +165,13 @@ static const char *make_zones(const char *version, int hours)
  * If daemons have different data, the newest counts, whichever daemon is asked last, and all
  * daemons compute the same instants.
  */
-static void the_newest_data_counts(void **state)
+TEST(the_newest_data_counts)
 {
 	static const char body[] = "{\"cron\":\"0 12 1 1 *\",\"time_zone\":\"Test/Here\",\"body\":1}";
 	struct daemon daemons[2] = { 0 };
 	struct client *clients[2];
 	const char *folders[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		folders[i] = make_zones(i ? "2026b" : "2026a", i + 1);
 		daemon_start(&daemons[i], "--redis", redis.url, "--zoneinfo", folders[i]);
@@ -209,11 +207,10 @@ static void the_newest_data_counts(void **state)
 	}
 }
 
-static void without_data_there_is_utc(void **state)
+TEST(without_data_there_is_utc)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--zoneinfo", "/nonexistent/zoneinfo");
 	struct client *c = client_open(d.port);
 	struct answer a =
@@ -232,9 +229,8 @@ static void without_data_there_is_utc(void **state)
 
 /* ---- Run now ---- */
 
-static void a_run_moves_nothing(void **state)
+TEST(a_run_moves_nothing)
 {
-	(void)state;
 	struct answer a =
 		schedule("PUT", "s", "{\"cron\":\"0 0 1 1 *\",\"limit\":1,\"jitter_ms\":60000,\"body\":{\"n\":1}}");
 	int64_t next_ms = int_at(a, "/next_at_ms");
@@ -260,9 +256,8 @@ static void a_run_moves_nothing(void **state)
  * The message of a run counts as the last message: while it is there, a second run is refused and
  * the next instants are skipped.
  */
-static void a_run_does_not_overlap(void **state)
+TEST(a_run_does_not_overlap)
 {
-	(void)state;
 	assert_status(schedule("PUT", "s", "{\"every_ms\":3600000,\"body\":1}"), 201);
 	assert_status(queue("PATCH", "{\"paused\":true}"), 200);
 	assert_status(run_now("s", NULL), 200);
@@ -280,9 +275,8 @@ static void a_run_does_not_overlap(void **state)
 }
 
 /* A run wakes a waiting receive. */
-static void a_run_wakes_a_waiter(void **state)
+TEST(a_run_wakes_a_waiter)
 {
-	(void)state;
 	assert_status(schedule("PUT", "s", "{\"cron\":\"0 0 1 1 *\",\"body\":\"x\"}"), 201);
 	struct raw *w = waiter_parked(&patternd, &redis, "q", "{\"wait_ms\":20000}");
 	assert_status(run_now("s", NULL), 200);
@@ -293,9 +287,8 @@ static void a_run_wakes_a_waiter(void **state)
 
 /* ---- Limit and jitter ---- */
 
-static void a_limit_ends_it(void **state)
+TEST(a_limit_ends_it)
 {
-	(void)state;
 	assert_status(schedule("PUT", "s", "{\"every_ms\":100,\"limit\":2,\"overlap\":\"allow\",\"body\":1}"), 201);
 	struct answer a = receive("{\"wait_ms\":5000,\"acknowledge\":true}");
 	assert_int_equal(count_in(a), 1);
@@ -317,7 +310,7 @@ static void a_limit_ends_it(void **state)
 	assert_non_null(strstr(a.body, "messages made so far: 1"));
 }
 
-static void jitter_is_known_before(void **state)
+TEST(jitter_is_known_before)
 {
 	enum { HOUR_MS = 3600000 };
 	static const char body[] =
@@ -325,7 +318,6 @@ static void jitter_is_known_before(void **state)
 	int64_t late_ms[2][5];
 	char pointer[32];
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct answer a =
 			i < 2 ? schedule("PUT", i ? "t" : "s", body) : schedule("GET", i == 3 ? "t" : "s", NULL);
@@ -347,9 +339,8 @@ static void jitter_is_known_before(void **state)
  * The message is due at the instant that GET showed before. While it is delayed, it counts as the
  * last message, so the next instants are skipped.
  */
-static void a_late_message_is_delayed(void **state)
+TEST(a_late_message_is_delayed)
 {
-	(void)state;
 	struct answer a = schedule("PUT", "s", "{\"every_ms\":100,\"jitter_ms\":86400000,\"body\":1}");
 	int64_t due_ms = int_at(a, "/next_at_ms");
 	wait_until(int_at(schedule("GET", "s", NULL), "/skipped") > 0, SOON_MS);
@@ -359,23 +350,4 @@ static void a_late_message_is_delayed(void **state)
 	assert_int_equal(int_at(a, "/items/0/deliver_at_ms"), due_ms);
 	assert_in_range(due_ms - int_at(a, "/items/0/schedule/at_ms"), 0, 86400000);
 	assert_int_equal(count_in(receive(NULL)), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_time_is_by_its_zone, forget_all),
-		cmocka_unit_test_teardown(a_zone_can_be_changed, forget_all),
-		cmocka_unit_test_teardown(what_was_meant_is_named, forget_all),
-		cmocka_unit_test_teardown(the_newest_data_counts, forget_all),
-		cmocka_unit_test_teardown(without_data_there_is_utc, forget_all),
-		cmocka_unit_test_teardown(a_run_moves_nothing, forget_all),
-		cmocka_unit_test_teardown(a_run_does_not_overlap, forget_all),
-		cmocka_unit_test_teardown(a_run_wakes_a_waiter, forget_all),
-		cmocka_unit_test_teardown(a_limit_ends_it, forget_all),
-		cmocka_unit_test_teardown(jitter_is_known_before, forget_all),
-		cmocka_unit_test_teardown(a_late_message_is_delayed, forget_all),
-	};
-
-	return cmocka_run_group_tests_name("schedules in zones", tests, start, stop);
 }

@@ -2,25 +2,18 @@
  * Rate limits over HTTP: the five values and their headers, an exact Retry-After, looks, lists and
  * replays.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 static struct answer take(const char *body)
 {
 	return http(client, "POST", "/ratelimit", body);
 }
 
-static void the_first_call_has_all_values(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(the_first_call_has_all_values)
 {
-	(void)state;
 	struct answer a = take("{\"key\":\"yhj:reply\",\"limit\":30,\"window_ms\":60000,\"burst\":15}");
 	assert_status(a, 200);
 	assert_true(bool_at(a, "/allowed"));
@@ -46,11 +39,10 @@ static void the_first_call_has_all_values(void **state)
  * CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 calls pass, and
  * the 17th has to wait two seconds.
  */
-static void throttle_of_redis_cell(void **state)
+TEST(throttle_of_redis_cell)
 {
 	static const char body[] = "{\"key\":\"k\",\"limit\":30,\"window_ms\":60000,\"burst\":16}";
 
-	(void)state;
 	for (int i = 0; i < 16; i++)
 		assert_status(take(body), 200);
 	struct answer a = take(body);
@@ -131,7 +123,7 @@ static void assert_reported(const char *first, const char *all, const char *kind
 	stage_forget(NULL);
 }
 
-static void what_is_configured_is_reported(void **state)
+TEST(what_is_configured_is_reported)
 {
 	static const struct {
 		const char *algorithm, *extra;
@@ -142,7 +134,6 @@ static void what_is_configured_is_reported(void **state)
 	};
 	char rule[128], first[256], all[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int capacity = (int)rows[i].capacity;
 		snprintf(rule, sizeof(rule), "\"algorithm\":\"%s\"," RULE "%s", rows[i].algorithm, rows[i].extra);
@@ -163,9 +154,8 @@ static void what_is_configured_is_reported(void **state)
 	}
 }
 
-static void cost_of_nothing_looks(void **state)
+TEST(cost_of_nothing_looks)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct answer a = take("{\"key\":\"l\",\"limit\":2,\"window_ms\":3600000,\"cost\":0}");
 		assert_status(a, 200);
@@ -176,7 +166,7 @@ static void cost_of_nothing_looks(void **state)
 }
 
 /* Each row breaks a rule that no schema has, alone and as the second of two checks. */
-static void what_can_never_fit_is_refused(void **state)
+TEST(what_can_never_fit_is_refused)
 {
 	static const char *const rows[][3] = {
 		{ "\"limit\":10,\"window_ms\":1000,\"burst\":5,\"cost\":6", "cost_above_limit", "/cost" },
@@ -192,7 +182,6 @@ static void what_can_never_fit_is_refused(void **state)
 	};
 	char body[256], pointer[64];
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *const *row = rows[i / 2];
 		snprintf(
@@ -222,13 +211,12 @@ static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, co
  * A limit that cannot be counted exactly is refused before anything is done, and the refusal names
  * the largest burst that can be counted.
  */
-static void extremes_are_exact_or_refused(void **state)
+TEST(extremes_are_exact_or_refused)
 {
 	static const int64_t limits[] = { 1, 2, 1000000, 999999937, 1000000000 },
 			     windows_ms[] = { 1, 999999937, 31536000000, 31622399999, 31622400000 };
 	int refused = 0;
 
-	(void)state;
 	for (size_t l = 0; l < 5; l++) {
 		for (size_t w = 0; w < 5; w++) {
 			struct answer a = take_by(limits[l], windows_ms[w], 1000000000, "x");
@@ -252,9 +240,8 @@ static void extremes_are_exact_or_refused(void **state)
 	assert_status(take("{\"key\":\"year\",\"limit\":1000000,\"window_ms\":31622400000}"), 200);
 }
 
-static void look_list_forget(void **state)
+TEST(look_list_forget)
 {
-	(void)state;
 	struct answer a = http(client, "GET", "/ratelimit/keys/x", NULL);
 	assert_status(a, 200);
 	assert_true(json_is_null(json_at(a, "/algorithm")));
@@ -279,13 +266,12 @@ static void look_list_forget(void **state)
 /*
  * More keys exist than fit into a page, among foreign keys: each is found, whatever the page size.
  */
-static void list_finds_every_key(void **state)
+TEST(list_finds_every_key)
 {
 	char body[128], target[128], cursor[64] = "";
 	bool seen[70] = { false };
 	int pages = 0, distinct = 0;
 
-	(void)state;
 	for (int i = 0; i < 70; i++) {
 		snprintf(body, sizeof(body), "{\"key\":\"many:%d\",\"limit\":5,\"window_ms\":3600000}", i);
 		assert_status(take(body), 200);
@@ -317,31 +303,13 @@ static void list_finds_every_key(void **state)
 /*
  * A refusal is not recorded: a retry with the same Idempotency-Key is granted once there is room.
  */
-static void idempotency_key_of_a_refusal_may_be_tried_again(void **state)
+TEST(idempotency_key_of_a_refusal_may_be_tried_again)
 {
 	static const char body[] = "{\"key\":\"r\",\"limit\":1,\"window_ms\":100}";
 
-	(void)state;
 	assert_status(take(body), 200);
 	struct answer a = http(client, "POST", "/ratelimit", body, "Idempotency-Key: again");
 	assert_problem(a, 429, "rate_limited", "none");
 	nap_ms(int_at(a, "/retry_after_ms"));
 	assert_status(http(client, "POST", "/ratelimit", body, "Idempotency-Key: again"), 200);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_first_call_has_all_values, stage_forget),
-		cmocka_unit_test_teardown(throttle_of_redis_cell, stage_forget),
-		cmocka_unit_test_teardown(what_is_configured_is_reported, stage_forget),
-		cmocka_unit_test_teardown(cost_of_nothing_looks, stage_forget),
-		cmocka_unit_test_teardown(what_can_never_fit_is_refused, stage_forget),
-		cmocka_unit_test_teardown(extremes_are_exact_or_refused, stage_forget),
-		cmocka_unit_test_teardown(look_list_forget, stage_forget),
-		cmocka_unit_test_teardown(list_finds_every_key, stage_forget),
-		cmocka_unit_test_teardown(idempotency_key_of_a_refusal_may_be_tried_again, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit", tests, stage_open, stage_close);
 }

@@ -3,16 +3,8 @@
  * reaches the state of another, whatever its name. A client that may only take from a key must not
  * reset what a policy counted for that key.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 #define BY_POLICY "{\"key\":\"K\",\"policy\":\"web\"}"
 
@@ -43,9 +35,10 @@ static struct answer take_check(const char *algorithm, const char *name, const c
 	return take(body);
 }
 
-static void a_check_does_not_reset_a_policy(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_check_does_not_reset_a_policy)
 {
-	(void)state;
 	for (int i = 0; i < ALGORITHM_COUNT; i++) {
 		put_web(algorithms[i]);
 		assert_status(take(BY_POLICY), 200);
@@ -59,11 +52,10 @@ static void a_check_does_not_reset_a_policy(void **state)
 	}
 }
 
-static void a_check_does_not_hold_off_a_policy(void **state)
+TEST(a_check_does_not_hold_off_a_policy)
 {
 	static const char most[] = "\"limit\":1000,\"window_ms\":31622400000,\"cost\":900";
 
-	(void)state;
 	for (int i = 0; i < ALGORITHM_COUNT; i++) {
 		put_web(algorithms[i]);
 		assert_status(take_check(algorithms[i], "\"name\":\"web\",", most), 200);
@@ -109,11 +101,10 @@ static struct answer read_state(const struct account *one)
 }
 
 /* Three accounts stay apart in every answer, even if all have the same name. */
-static void each_is_addressed_by_itself(void **state)
+TEST(each_is_addressed_by_itself)
 {
 	char body[96], target[96];
 
-	(void)state;
 	assert_status(http(client, "PUT", "/ratelimit/policies/default", "{\"limit\":5,\"window_ms\":3600000}"), 201);
 	for (int i = 0; i < ACCOUNTS; i++)
 		assert_account(take(accounts[i].take), "", accounts[i].policy, accounts[i].check);
@@ -139,12 +130,11 @@ static void each_is_addressed_by_itself(void **state)
 	assert_status(http(client, "DELETE", "/ratelimit/policies/default", NULL), 204);
 }
 
-static void the_list_names_each(void **state)
+TEST(the_list_names_each)
 {
 	bool seen[ACCOUNTS] = { false };
 	char at[32];
 
-	(void)state;
 	assert_status(http(client, "PUT", "/ratelimit/policies/default", "{\"limit\":5,\"window_ms\":3600000}"), 201);
 	for (int i = 0; i < ACCOUNTS; i++)
 		take(accounts[i].take);
@@ -161,9 +151,8 @@ static void the_list_names_each(void **state)
 	assert_status(http(client, "DELETE", "/ratelimit/policies/default", NULL), 204);
 }
 
-static void one_of_both_is_asked_for(void **state)
+TEST(one_of_both_is_asked_for)
 {
-	(void)state;
 	struct answer a = get("/ratelimit/keys/K?policy=a&check=b");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "?check");
@@ -175,17 +164,4 @@ static void one_of_both_is_asked_for(void **state)
 	/* No name may contain @, the byte that keeps the kinds of accounts apart. */
 	assert_problem(get("/ratelimit/keys/K?policy=%40web"), 400, "invalid_name", "none");
 	assert_problem(get("/ratelimit/keys/K?check=%40web"), 400, "invalid_name", "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_check_does_not_reset_a_policy, stage_forget),
-		cmocka_unit_test_teardown(a_check_does_not_hold_off_a_policy, stage_forget),
-		cmocka_unit_test_teardown(each_is_addressed_by_itself, stage_forget),
-		cmocka_unit_test_teardown(the_list_names_each, stage_forget),
-		cmocka_unit_test_teardown(one_of_both_is_asked_for, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit, accounts", tests, stage_open, stage_close);
 }

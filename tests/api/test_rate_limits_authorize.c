@@ -3,18 +3,11 @@
  * and with a body that is announced and never sent. (With the proxies themselves:
  * test_reverse_proxies.c.)
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/raw.h"
 #include "stage.h"
+#include "test.h"
 
 enum { ANSWER_MS = 2000 };
 
@@ -47,13 +40,14 @@ static int64_t taken(const char *policy, const char *key)
 
 /* ---- Headers that the client meant for others ---- */
 
-static void any_method(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(any_method)
 {
 	static const char *const methods[] = { "GET",    "HEAD",    "POST", "PUT",      "PATCH",
 					       "DELETE", "OPTIONS", "BREW", "PROPFIND", "TRACE" };
 	enum { METHODS = sizeof(methods) / sizeof(methods[0]) };
 
-	(void)state;
 	put_all();
 	for (size_t i = 0; i < METHODS; i++) {
 		struct answer a = http(client, methods[i], ASK, NULL);
@@ -65,7 +59,7 @@ static void any_method(void **state)
 	assert_int_equal(taken("h", "-"), METHODS);
 }
 
-static void any_header(void **state)
+TEST(any_header)
 {
 	static const char *const headers[] = {
 		"Host: shop.example",
@@ -89,7 +83,6 @@ static void any_header(void **state)
 	};
 	enum { HEADERS = sizeof(headers) / sizeof(headers[0]) };
 
-	(void)state;
 	put_all();
 	for (size_t i = 0; i < HEADERS; i++) {
 		struct answer a = http(client, "GET", ASK, NULL, headers[i]);
@@ -121,9 +114,8 @@ static const struct row with_body[] = {
 };
 
 /* The answer comes after the headers, and later bytes are never read as another request. */
-static void body_is_not_waited_for(void **state)
+TEST(body_is_not_waited_for)
 {
-	(void)state;
 	put_all();
 	for (size_t i = 0; i < sizeof(with_body) / sizeof(with_body[0]); i++) {
 		struct raw *r = raw_connect(patternd.port);
@@ -142,11 +134,10 @@ static void body_is_not_waited_for(void **state)
 }
 
 /* While Redis is slow, the daemon suspends the connection before it would read a body. */
-static void body_is_not_waited_for_while_redis_is_slow(void **state)
+TEST(body_is_not_waited_for_while_redis_is_slow)
 {
 	struct raw *r[2];
 
-	(void)state;
 	put_all();
 	server_signal(&redis, SIGSTOP);
 	for (int i = 0; i < 2; i++) {
@@ -164,9 +155,8 @@ static void body_is_not_waited_for_while_redis_is_slow(void **state)
 }
 
 /* A client that disconnects while Redis is slow leaves nothing behind. */
-static void leaving_amid(void **state)
+TEST(leaving_amid)
 {
-	(void)state;
 	put_all();
 	int files = daemon_open_files(&patternd);
 	server_signal(&redis, SIGSTOP);
@@ -183,11 +173,10 @@ static void leaving_amid(void **state)
 	assert_status(http(client, "GET", ASK, NULL), 200);
 }
 
-static void connection_continues_without_body(void **state)
+TEST(connection_continues_without_body)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	put_all();
 	for (int i = 0; i < 3; i++)
 		raw_text(r, HEAD("POST") "Content-Length: 0\r\n\r\n");
@@ -225,9 +214,8 @@ static const struct {
 	{ "X-User: \xff", "sha256:a8100ae6aa1940d0b663bb31cd466142ebbdbd5187131b92d93818987832eb89" },
 };
 
-static void key_of_a_header(void **state)
+TEST(key_of_a_header)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(headers_and_keys) / sizeof(headers_and_keys[0]); i++) {
 		const char *header = headers_and_keys[i].header, *key = headers_and_keys[i].key;
 		server_command(&redis, "FLUSHALL");
@@ -244,11 +232,10 @@ static void key_of_a_header(void **state)
 	}
 }
 
-static void long_header_is_a_key_too(void **state)
+TEST(long_header_is_a_key_too)
 {
 	char header[400] = "X-User: ";
 
-	(void)state;
 	put_all();
 	memset(header + 8, 'a', 201);
 	assert_status(http(client, "GET", "/ratelimit/authorize?policy=h", NULL, header), 200);
@@ -259,13 +246,12 @@ static void long_header_is_a_key_too(void **state)
 }
 
 /* Credentials are never keys in Redis; sha256sum gives the key to look for. */
-static void credentials_are_digested(void **state)
+TEST(credentials_are_digested)
 {
 	static const char *const names[] = { "Authorization", "authorization", "Cookie", "Proxy-Authorization",
 					     "X-API-Key" };
 	char target[128], header[64];
 
-	(void)state;
 	put_all();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(target, sizeof(target), "/ratelimit/authorize?policy=p&key_header=%s", names[i]);
@@ -277,9 +263,8 @@ static void credentials_are_digested(void **state)
 	assert_int_equal(server_keys(&redis), 4); /* three policies, one key */
 }
 
-static void key_has_to_be_named(void **state)
+TEST(key_has_to_be_named)
 {
-	(void)state;
 	put_all();
 	struct answer a = get("/ratelimit/authorize?policy=p");
 	assert_problem(a, 400, "missing_field", "none");
@@ -297,9 +282,8 @@ static void key_has_to_be_named(void **state)
 
 /* ---- The answer ---- */
 
-static void refused_as_asked(void **state)
+TEST(refused_as_asked)
 {
-	(void)state;
 	put_all();
 	for (int i = 0; i < 2; i++)
 		assert_status(get("/ratelimit/authorize?policy=two&key=k"), 200);
@@ -322,7 +306,7 @@ static void refused_as_asked(void **state)
 }
 
 /* The client's path and query follow the policy's name. They are ignored, whatever they contain. */
-static void any_tail(void **state)
+TEST(any_tail)
 {
 	static const char *const tails[] = {
 		"",
@@ -343,7 +327,6 @@ static void any_tail(void **state)
 	enum { TAILS = sizeof(tails) / sizeof(tails[0]) };
 	char request[512];
 
-	(void)state;
 	put_all();
 	for (size_t i = 0; i < TAILS; i++) {
 		struct raw *r = raw_connect(patternd.port);
@@ -359,9 +342,8 @@ static void any_tail(void **state)
 }
 
 /* No other operation can be reached that way. */
-static void other_paths_are_as_strict_as_before(void **state)
+TEST(other_paths_are_as_strict_as_before)
 {
-	(void)state;
 	assert_problem(get("/ratelimit/%zz"), 400, "malformed_request", "none");
 	assert_problem(get("/ratelimit/authorize%2Fp/x"), 404, "unknown_path", "none");
 	assert_problem(get("/locks/a/b/c/d/e/f/g/h/i/j/k/l/m/n"), 404, "unknown_path", "none");
@@ -369,25 +351,4 @@ static void other_paths_are_as_strict_as_before(void **state)
 		       "none");
 	assert_problem(http(client, "GET", "/ratelimit/keys", NULL, "Origin: https://evil.example"), 403, "cross_site",
 		       "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(any_method, stage_forget),
-		cmocka_unit_test_teardown(any_header, stage_forget),
-		cmocka_unit_test_teardown(body_is_not_waited_for, stage_forget),
-		cmocka_unit_test_teardown(body_is_not_waited_for_while_redis_is_slow, stage_forget),
-		cmocka_unit_test_teardown(leaving_amid, stage_forget),
-		cmocka_unit_test_teardown(connection_continues_without_body, stage_forget),
-		cmocka_unit_test_teardown(key_of_a_header, stage_forget),
-		cmocka_unit_test_teardown(long_header_is_a_key_too, stage_forget),
-		cmocka_unit_test_teardown(credentials_are_digested, stage_forget),
-		cmocka_unit_test_teardown(key_has_to_be_named, stage_forget),
-		cmocka_unit_test_teardown(refused_as_asked, stage_forget),
-		cmocka_unit_test_teardown(any_tail, stage_forget),
-		cmocka_unit_test_teardown(other_paths_are_as_strict_as_before, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit authorize", tests, stage_open, stage_close);
 }

@@ -2,16 +2,8 @@
  * Several limits as one decision, over HTTP: all or nothing, the values of each check, and the
  * values of the whole answer.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 static struct answer take(const char *checks)
 {
@@ -34,9 +26,10 @@ static int64_t remaining(const char *key, const char *check)
 	return int_at(get(target), "/remaining");
 }
 
-static void all_are_taken(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(all_are_taken)
 {
-	(void)state;
 	struct answer a = take(SECOND "," DAY "," ALL);
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/checks")), 3);
@@ -71,7 +64,7 @@ static void all_are_taken(void **state)
 }
 
 /* A limit per minute and a limit per hour, for one key and one algorithm, are two limits. */
-static void of_one_key_by_one_algorithm(void **state)
+TEST(of_one_key_by_one_algorithm)
 {
 	static const char both[] =
 		"{\"name\":\"minute\",\"key\":\"u\",\"algorithm\":\"fixed_window\",\"limit\":2,"
@@ -79,7 +72,6 @@ static void of_one_key_by_one_algorithm(void **state)
 		"\"limit\":3,\"window_ms\":3600000},{\"name\":\"other\",\"key\":\"v\",\"limit\":9,"
 		"\"window_ms\":3600000}";
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_status(take(both), 200);
 	struct answer a = take(both);
@@ -97,9 +89,8 @@ static void of_one_key_by_one_algorithm(void **state)
 	assert_status(take(both), 200);
 }
 
-static void one_refuses_and_none_is_taken(void **state)
+TEST(one_refuses_and_none_is_taken)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_status(take(SECOND), 200);
 	for (int i = 0; i < 2; i++) {
@@ -120,13 +111,12 @@ static void one_refuses_and_none_is_taken(void **state)
 }
 
 /* If two checks refuse, the caller has to wait for the longer time. */
-static void the_longest_wait_is_returned(void **state)
+TEST(the_longest_wait_is_returned)
 {
 	static const char both[] = "{\"name\":\"short\",\"key\":\"u\",\"limit\":1,\"window_ms\":1000},"
 				   "{\"name\":\"long\",\"key\":\"u\",\"limit\":1,\"window_ms\":400000},"
 				   "{\"name\":\"roomy\",\"key\":\"u\",\"limit\":9,\"window_ms\":1000}";
 
-	(void)state;
 	assert_status(take(both), 200);
 	struct answer a = take(both);
 	assert_problem(a, 429, "rate_limited", "none");
@@ -136,9 +126,8 @@ static void the_longest_wait_is_returned(void **state)
 	assert_string_equal(header_of(a, "Retry-After"), "400");
 }
 
-static void policies_among_them(void **state)
+TEST(policies_among_them)
 {
-	(void)state;
 	http(client, "PUT", "/ratelimit/policies/p", "{\"limit\":2,\"window_ms\":3600000}");
 	http(client, "PUT", "/ratelimit/policies/s", "{\"limit\":1,\"window_ms\":3600000,\"shadow\":true}");
 	static const char checks[] = "{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"s\"},"
@@ -169,7 +158,7 @@ static void policies_among_them(void **state)
 }
 
 /* Two checks of a call must not be the same limit. (Mistakes in one check: test_rate_limits.c.) */
-static void each_is_another_limit(void **state)
+TEST(each_is_another_limit)
 {
 	static const char *const rows[] = {
 		SECOND "," SECOND,
@@ -177,7 +166,6 @@ static void each_is_another_limit(void **state)
 		"{\"key\":\"a\",\"policy\":\"p\"},{\"name\":\"p2\",\"key\":\"a\",\"policy\":\"p\"}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct answer a = take(rows[i]);
 		assert_problem(a, 400, "invalid_value", "none");
@@ -186,11 +174,10 @@ static void each_is_another_limit(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void sixteen_fit(void **state)
+TEST(sixteen_fit)
 {
 	char checks[4096] = "", one[160];
 
-	(void)state;
 	for (int i = 0; i < 16; i++) {
 		snprintf(
 			one, sizeof(one),
@@ -203,19 +190,4 @@ static void sixteen_fit(void **state)
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/checks")), 16);
 	assert_string_equal(text_at(a, "/name"), "a.very.long.name.for.a.check.that.a.header.has.to.carry.0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(all_are_taken, stage_forget),
-		cmocka_unit_test_teardown(of_one_key_by_one_algorithm, stage_forget),
-		cmocka_unit_test_teardown(one_refuses_and_none_is_taken, stage_forget),
-		cmocka_unit_test_teardown(the_longest_wait_is_returned, stage_forget),
-		cmocka_unit_test_teardown(policies_among_them, stage_forget),
-		cmocka_unit_test_teardown(each_is_another_limit, stage_forget),
-		cmocka_unit_test_teardown(sixteen_fit, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit, several checks", tests, stage_open, stage_close);
 }

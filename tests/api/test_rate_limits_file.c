@@ -2,18 +2,10 @@
  * --policies FILE gives the daemon policies that it has with or without Redis. An error in the file
  * ends the start with a message that names it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -59,6 +51,26 @@ static const struct row bad[] = {
 	  { "/a/limit: must", "/b/window_ms: is required" } },
 };
 
+static int set_up(void **state)
+{
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	server_stop(&redis);
+	return 0;
+}
+
+static int forget(void **state)
+{
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+SUITE(.open = set_up, .close = tear_down);
+
 static void wrong_file_stops_the_start(void **state)
 {
 	const struct row *row = *state;
@@ -75,9 +87,10 @@ static void wrong_file_stops_the_start(void **state)
 	assert_true(proc_wrote(&patternd.proc, path));
 }
 
-static void missing_file_stops_the_start(void **state)
+TEST_ROWS(wrong_file_stops_the_start, bad, text);
+
+TEST(missing_file_stops_the_start)
 {
-	(void)state;
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--policies", "/no/such/file"), 2);
 	assert_true(proc_wrote(&patternd.proc, "/no/such/file"));
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--policies", "/tmp"), 2);
@@ -86,9 +99,8 @@ static void missing_file_stops_the_start(void **state)
 
 /* ---- Valid files ---- */
 
-static void file_goes_first(void **state)
+TEST(file_goes_first, .after = forget)
 {
-	(void)state;
 	const char *path = file_with("{\"one\":{\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"sliding_window\"},"
 				     "\"two\":{\"limit\":7,\"window_ms\":1000,\"burst\":3,\"on_error\":\"open\"},"
 				     "\"three\":{\"limit\":9,\"window_ms\":1000}}");
@@ -115,11 +127,10 @@ static void file_goes_first(void **state)
 	daemon_stop(&patternd);
 }
 
-static void file_is_listed_first(void **state)
+TEST(file_is_listed_first, .after = forget)
 {
 	char all[256] = "", target[96], cursor[64] = "";
 
-	(void)state;
 	const char *path = file_with("{\"one\":{" FITS "},\"two\":{" FITS "},\"three\":{" FITS "}}");
 	daemon_start(&patternd, "--redis", redis.url, "--policies", path);
 	struct client *c = client_open(patternd.port);
@@ -152,11 +163,10 @@ static void file_is_listed_first(void **state)
 }
 
 /* Without a Redis the file alone decides what fails open. */
-static void file_decides_without_redis(void **state)
+TEST(file_decides_without_redis)
 {
 	char nowhere[64];
 
-	(void)state;
 	snprintf(nowhere, sizeof(nowhere), "redis://127.0.0.1:%d/0", free_port());
 	const char *path = file_with("{\"open\":{\"limit\":7,\"window_ms\":1000,\"burst\":3,\"on_error\":\"open\"},"
 				     "\"closed\":{" FITS "},\"shadow\":{\"shadow\":true," FITS "}}");
@@ -182,46 +192,4 @@ static void file_decides_without_redis(void **state)
 	assert_status(http(c, "GET", "/ratelimit/policies/closed", NULL), 200);
 	client_close(c);
 	daemon_stop(&patternd);
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(missing_file_stops_the_start),
-		cmocka_unit_test_teardown(file_goes_first, forget),
-		cmocka_unit_test_teardown(file_is_listed_first, forget),
-		cmocka_unit_test(file_decides_without_redis),
-	};
-	struct CMUnitTest tests[COUNT(bad) + COUNT(others)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(bad); i++)
-		tests[n++] = (struct CMUnitTest){ "wrong_file_stops_the_start", wrong_file_stops_the_start, NULL, NULL,
-						  (void *)(uintptr_t)&bad[i] };
-	for (size_t i = 0; i < COUNT(others); i++)
-		tests[n++] = others[i];
-	return _cmocka_run_group_tests("ratelimit policies of a file", tests, n, set_up, tear_down);
 }

@@ -3,18 +3,10 @@
  * them; and shadow policies. (Policies of a file: test_rate_limits_file.c; without Redis:
  * faults/test_rate_limits_away.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "raw.h"
 #include "stage.h"
 #include "stride.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000 };
@@ -32,9 +24,10 @@ static struct answer take(const char *body)
 	return http(client, "POST", "/ratelimit", body);
 }
 
-static void stored_and_returned(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(stored_and_returned)
 {
-	(void)state;
 	assert_problem(get("/ratelimit/policies/p"), 404, "not_found", "none");
 	struct answer a =
 		put("p", "{\"limit\":30,\"window_ms\":60000,\"burst\":15,\"on_error\":\"open\",\"shadow\":true,"
@@ -77,9 +70,8 @@ static struct answer patch(const char *body)
 	return http(client, "PATCH", policy_m, body);
 }
 
-static void patched_member_by_member(void **state)
+TEST(patched_member_by_member)
 {
-	(void)state;
 	assert_problem(patch("{\"limit\":5}"), 404, "not_found", "none");
 	assert_int_equal(server_keys(&redis), 0); /* PATCH creates none */
 	put("m", "{\"limit\":30,\"window_ms\":60000,\"burst\":15,\"on_error\":\"open\",\"shadow\":true,"
@@ -107,7 +99,7 @@ static void patched_member_by_member(void **state)
 	assert_int_equal(int_at(a, "/window_ms"), 1000);
 }
 
-static void what_patch_would_break_is_refused(void **state)
+TEST(what_patch_would_break_is_refused)
 {
 	static const char *const rows[][3] = {
 		{ "{\"algorithm\":\"fixed_window\"}", "invalid_value", "/burst" },
@@ -116,7 +108,6 @@ static void what_patch_would_break_is_refused(void **state)
 		{ "{\"limit\":999999937,\"window_ms\":31622400000}", "out_of_range", "/burst" },
 	};
 
-	(void)state;
 	put("m", "{\"limit\":200000,\"window_ms\":60000,\"burst\":150000}");
 	char *before = strdup(get(policy_m).body);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -129,14 +120,13 @@ static void what_patch_would_break_is_refused(void **state)
 }
 
 /* Two daemons read the policy before either writes: both changes take effect. */
-static void changes_at_once_all_take_effect(void **state)
+TEST(changes_at_once_all_take_effect)
 {
 	struct daemon other = { 0 };
 	struct daemon *const daemons[] = { &patternd, &other };
 	static const char *const bodies[] = { "{\"limit\":31}", "{\"burst\":16}" };
 	struct raw *asked[2];
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url, "--redis-timeout-ms", "10000");
 	put("m", "{\"limit\":30,\"window_ms\":60000,\"burst\":15}");
 	server_command(&redis, "CLIENT PAUSE 10000 WRITE");
@@ -162,7 +152,7 @@ static void changes_at_once_all_take_effect(void **state)
 	daemon_stop(&other);
 }
 
-static void what_is_none_is_refused(void **state)
+TEST(what_is_none_is_refused)
 {
 	static const char *const rows[][2] = {
 		{ "{\"limit\":1,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}", "/burst" },
@@ -172,7 +162,6 @@ static void what_is_none_is_refused(void **state)
 		{ "{\"limit\":1,\"window_ms\":1000,\"key_header\":\"X User\"}", "/key_header" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct answer a = put("a", rows[i][0]);
 		assert_problem(a, 400, NULL, "none");
@@ -182,9 +171,8 @@ static void what_is_none_is_refused(void **state)
 }
 
 /* A foreign key is not an item, and has no effect. (Pages: test_names.c.) */
-static void policies_are_listed(void **state)
+TEST(policies_are_listed)
 {
-	(void)state;
 	put("many.1", "{\"limit\":1,\"window_ms\":1000}");
 	put("other", "{\"limit\":1,\"window_ms\":1000}");
 	server_command(&redis, "SET p:policy:{many.foreign} x");
@@ -198,9 +186,8 @@ static void policies_are_listed(void **state)
 /*
  * A count belongs to a policy, an algorithm and a key. A call without a policy has its own count.
  */
-static void used_by_name(void **state)
+TEST(used_by_name)
 {
-	(void)state;
 	assert_problem(take("{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
 	put("p", "{\"limit\":2,\"window_ms\":3600000}");
 	put("q", "{\"limit\":2,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
@@ -237,9 +224,8 @@ static void assert_nothing_is_known(struct answer a)
 		assert_true(json_is_null(json_at(a, numbers[i])));
 }
 
-static void looked_at_and_forgotten_by_policy(void **state)
+TEST(looked_at_and_forgotten_by_policy)
 {
-	(void)state;
 	put("p", "{\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
 	take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":2}");
 	struct answer a = get("/ratelimit/keys/k?policy=p");
@@ -274,9 +260,8 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"p\"}"), "/remaining"), 4);
 }
 
-static void refunded_by_policy(void **state)
+TEST(refunded_by_policy)
 {
-	(void)state;
 	put("p", "{\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
 	take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
 	struct answer a = post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\",\"cost\":2}");
@@ -292,9 +277,8 @@ static void refunded_by_policy(void **state)
 	assert_int_equal(int_at(a, "/remaining"), 5);
 }
 
-static void refunded_without_policy(void **state)
+TEST(refunded_without_policy)
 {
-	(void)state;
 	take("{\"key\":\"k\",\"limit\":10,\"window_ms\":3600000,\"cost\":4}");
 	struct answer a = http(client, "POST", "/ratelimit/refund", "{\"key\":\"k\"}", "Idempotency-Key: once");
 	assert_int_equal(int_at(a, "/refunded"), 1);
@@ -311,9 +295,8 @@ static void refunded_without_policy(void **state)
 /*
  * A replay reports the policy by which the decision was made, also if the policy has changed since.
  */
-static void replay_has_the_policy_of_then(void **state)
+TEST(replay_has_the_policy_of_then)
 {
-	(void)state;
 	static const char body[] = "{\"key\":\"k\",\"policy\":\"p\"}";
 	put("p", "{\"limit\":10,\"window_ms\":3600000,\"burst\":4}");
 	assert_status(http(client, "POST", "/ratelimit", body, "Idempotency-Key: then"), 200);
@@ -326,9 +309,8 @@ static void replay_has_the_policy_of_then(void **state)
 	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"p\";q=10;w=3600");
 }
 
-static void shadow_reports_and_grants(void **state)
+TEST(shadow_reports_and_grants)
 {
-	(void)state;
 	put("s", "{\"limit\":1,\"window_ms\":3600000,\"shadow\":true}");
 	struct answer a = take("{\"key\":\"k\",\"policy\":\"s\"}");
 	assert_status(a, 200);
@@ -346,11 +328,10 @@ static void shadow_reports_and_grants(void **state)
 
 /* ---- The cache of policies ---- */
 
-static void known_policy_costs_no_command(void **state)
+TEST(known_policy_costs_no_command)
 {
 	const int takes = 300 / stride();
 
-	(void)state;
 	put("p", "{\"limit\":1000000,\"window_ms\":1000}");
 	take("{\"key\":\"k\",\"policy\":\"p\"}");
 	long long before = server_scripts_run(&redis);
@@ -373,7 +354,7 @@ static struct answer look_by(struct client *c, const char *policy)
  * A daemon uses a policy that Redis held less than a second ago, whether clients use the policy
  * often or rarely. A daemon that changes a policy uses the new one at once.
  */
-static void others_follow_within_a_second(void **state)
+TEST(others_follow_within_a_second)
 {
 	static const struct {
 		const char *policy;
@@ -383,7 +364,6 @@ static void others_follow_within_a_second(void **state)
 	int64_t changed_ms[ROWS], asked_ms[ROWS], old_ms[ROWS];
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct client *c = client_open(other.port);
 	put("gone", "{\"limit\":10,\"window_ms\":1000}");
@@ -417,12 +397,11 @@ static void others_follow_within_a_second(void **state)
 }
 
 /* With more policies than a daemon caches, each call still uses its own policy. */
-static void more_policies_than_are_kept(void **state)
+TEST(more_policies_than_are_kept)
 {
 	enum { KNOWN = 4200 }; /* of which 4096 are kept */
 	char body[96];
 
-	(void)state;
 	for (int i = 1; i <= KNOWN; i++)
 		server_command(&redis,
 			       "HSET p:policy:{n%d} algorithm gcra limit %d window_ms 1000 burst 0 count_refused 0 "
@@ -438,7 +417,7 @@ static void more_policies_than_are_kept(void **state)
 	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"n1\",\"cost\":0}"), "/limit"), 1);
 }
 
-static void foreign_policy_is_reported(void **state)
+TEST(foreign_policy_is_reported)
 {
 	static const char *const odd[] = { "limit 5",
 					   "algorithm gcra limit x window_ms 5",
@@ -448,7 +427,6 @@ static void foreign_policy_is_reported(void **state)
 					   "algorithm gcra limit 5 window_ms 5 burst -1",
 					   "algorithm gcra limit 999999937 window_ms 31622400000 burst 1000000" };
 
-	(void)state;
 	server_command(&redis, "SET p:policy:{f} x");
 	assert_problem(get("/ratelimit/policies/f"), 500, "foreign_key", "none");
 	assert_problem(put("f", "{\"limit\":1,\"window_ms\":1}"), 500, "foreign_key", "none");
@@ -469,28 +447,4 @@ static void foreign_policy_is_reported(void **state)
 			       "none");
 		assert_problem(take("{\"key\":\"k\",\"policy\":\"f\"}"), 500, "foreign_key", "none");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(stored_and_returned, stage_forget),
-		cmocka_unit_test_teardown(patched_member_by_member, stage_forget),
-		cmocka_unit_test_teardown(what_patch_would_break_is_refused, stage_forget),
-		cmocka_unit_test_teardown(changes_at_once_all_take_effect, stage_forget),
-		cmocka_unit_test_teardown(what_is_none_is_refused, stage_forget),
-		cmocka_unit_test_teardown(policies_are_listed, stage_forget),
-		cmocka_unit_test_teardown(used_by_name, stage_forget),
-		cmocka_unit_test_teardown(looked_at_and_forgotten_by_policy, stage_forget),
-		cmocka_unit_test_teardown(refunded_by_policy, stage_forget),
-		cmocka_unit_test_teardown(refunded_without_policy, stage_forget),
-		cmocka_unit_test_teardown(replay_has_the_policy_of_then, stage_forget),
-		cmocka_unit_test_teardown(shadow_reports_and_grants, stage_forget),
-		cmocka_unit_test_teardown(known_policy_costs_no_command, stage_forget),
-		cmocka_unit_test_teardown(others_follow_within_a_second, stage_forget),
-		cmocka_unit_test_teardown(more_policies_than_are_kept, stage_forget),
-		cmocka_unit_test_teardown(foreign_policy_is_reported, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit policies", tests, stage_open, stage_close);
 }

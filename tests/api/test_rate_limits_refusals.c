@@ -3,16 +3,8 @@
  * Idempotency-Key count nothing more. All other refusals change nothing, and a retry with their key
  * is decided again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 #define COUNTING "\"algorithm\":\"sliding_window\",\"limit\":2,\"window_ms\":3600000,\"count_refused\":true"
 #define ONE "{\"key\":\"k\"," COUNTING "}"
@@ -56,37 +48,35 @@ static void assert_counts_once(const char *body, const char *part, long long bef
 	assert_int_equal(counted(part), before + 3);
 }
 
-static void a_counted_refusal_is_applied_once(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_counted_refusal_is_applied_once)
 {
-	(void)state;
 	fill(ONE);
 	assert_counts_once(ONE, "@", 2);
 }
 
-static void among_several_checks_too(void **state)
+TEST(among_several_checks_too)
 {
 	static const char body[] = "{\"checks\":[" RULE "]}";
 
-	(void)state;
 	fill(body);
 	assert_counts_once(body, "@c", 2);
 }
 
 /* A check that counts refusals counts, whichever check refuses. */
-static void when_another_check_refuses(void **state)
+TEST(when_another_check_refuses)
 {
 	static const char body[] = "{\"checks\":[" RULE "," FULL "]}";
 
-	(void)state;
 	assert_status(take(body, NULL), 200);
 	assert_counts_once(body, "@c", 1);
 }
 
-static void by_a_policy_too(void **state)
+TEST(by_a_policy_too)
 {
 	static const char body[] = "{\"key\":\"k\",\"policy\":\"p\"}";
 
-	(void)state;
 	assert_status(http(client, "PUT", "/ratelimit/policies/p", "{" COUNTING "}"), 201);
 	fill(body);
 	assert_counts_once(body, "p", 2);
@@ -96,11 +86,10 @@ static void by_a_policy_too(void **state)
 }
 
 /* A shadow grants what it would refuse; the grant counts once as well. */
-static void a_shadow_that_counts_is_recorded(void **state)
+TEST(a_shadow_that_counts_is_recorded)
 {
 	static const char body[] = "{\"key\":\"k\",\"policy\":\"p\"}";
 
-	(void)state;
 	assert_status(http(client, "PUT", "/ratelimit/policies/p", "{\"shadow\":true," COUNTING "}"), 201);
 	fill(body);
 	for (int i = 0; i < 3; i++) {
@@ -112,20 +101,18 @@ static void a_shadow_that_counts_is_recorded(void **state)
 	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
 }
 
-static void when_waiting_cannot_help(void **state)
+TEST(when_waiting_cannot_help)
 {
 	static const char never[] = "{\"key\":\"k\"," COUNTING ",\"wait_ms\":1000}";
 
-	(void)state;
 	fill(ONE);
 	assert_counts_once(never, "@", 2);
 }
 
-static void what_counts_nothing_may_be_tried_again(void **state)
+TEST(what_counts_nothing_may_be_tried_again)
 {
 	static const char none[] = "{\"key\":\"k\",\"algorithm\":\"sliding_window\",\"limit\":2,\"window_ms\":3600000}";
 
-	(void)state;
 	fill(none);
 	assert_problem(take(none, "Idempotency-Key: again"), 429, "rate_limited", "none");
 	/* A call with cost 0 counts nothing, also with `count_refused`. */
@@ -134,19 +121,4 @@ static void what_counts_nothing_may_be_tried_again(void **state)
 	assert_int_equal(counted("@"), 2);
 	assert_status(http(client, "DELETE", "/ratelimit/keys/k", NULL), 204);
 	assert_status(take(none, "Idempotency-Key: again"), 200);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_counted_refusal_is_applied_once, stage_forget),
-		cmocka_unit_test_teardown(among_several_checks_too, stage_forget),
-		cmocka_unit_test_teardown(when_another_check_refuses, stage_forget),
-		cmocka_unit_test_teardown(by_a_policy_too, stage_forget),
-		cmocka_unit_test_teardown(a_shadow_that_counts_is_recorded, stage_forget),
-		cmocka_unit_test_teardown(when_waiting_cannot_help, stage_forget),
-		cmocka_unit_test_teardown(what_counts_nothing_may_be_tried_again, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit, counted refusals", tests, stage_open, stage_close);
 }

@@ -3,18 +3,12 @@
  * limit, with the same answers as in one slot.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/pair.h"
 #include "../support/redis_cluster.h"
 #include "../support/slot_names.h"
+#include "test.h"
 
 enum { SOON_MS = 10000, CALLERS = 4, CALLS = 60 };
 
@@ -64,7 +58,7 @@ static void must_have_the_same(struct answer a, struct answer b, const char *mem
 }
 
 /* Whichever check refuses, the values of each check are as in one slot, and nothing is taken. */
-static void a_refusal_is_as_in_one_slot(void **state)
+TEST(a_refusal_is_as_in_one_slot)
 {
 	static const char *const members[] = { "allowed",   "limit",          "window_ms",      "capacity",
 					       "remaining", "retry_after_ms", "reset_after_ms", "check" };
@@ -73,7 +67,6 @@ static void a_refusal_is_as_in_one_slot(void **state)
 	const char *together[] = { low, beside[0], beside[1] };
 	char pointer[64];
 
-	(void)state;
 	snprintf(beside[0], sizeof(beside[0]), "%s", name_beside(low, 1));
 	snprintf(beside[1], sizeof(beside[1]), "%s", name_beside(low, 2));
 	for (int refuses = 0; refuses < 4; refuses++) { /* the last round has no refusal */
@@ -106,11 +99,10 @@ static void a_refusal_is_as_in_one_slot(void **state)
 	}
 }
 
-static void what_counts_refusals_counts_them(void **state)
+TEST(what_counts_refusals_counts_them)
 {
 	char body[512];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) { /* before the check that refuses, and after it */
 		const char *counts = i ? high : low;
 		snprintf(body, sizeof(body),
@@ -128,11 +120,10 @@ static void what_counts_refusals_counts_them(void **state)
 	}
 }
 
-static void a_shadow_does_not_decide(void **state)
+TEST(a_shadow_does_not_decide)
 {
 	char body[512];
 
-	(void)state;
 	assert_status(http(pair.c[0], "PUT", "/ratelimit/policies/shade",
 			   "{\"algorithm\":\"fixed_window\",\"limit\":1,\"window_ms\":86400000,\"shadow\":true}"),
 		      201);
@@ -148,12 +139,11 @@ static void a_shadow_does_not_decide(void **state)
 	assert_status(http(pair.c[0], "DELETE", "/ratelimit/policies/shade", NULL), 204);
 }
 
-static void a_record_needs_one_slot(void **state)
+TEST(a_record_needs_one_slot)
 {
 	const char *keys[] = { low, high, middle };
 	const int limits[] = { 5, 5, 5 };
 
-	(void)state;
 	assert_problem(http(pair.c[0], "POST", "/ratelimit", checks_of(keys, limits, ""), "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
 	assert_false(has_state(low, "f"));
@@ -165,13 +155,12 @@ static void a_record_needs_one_slot(void **state)
 	assert_int_equal(remaining_of(low, "f"), 4);
 }
 
-static void it_waits_until_all_fit(void **state)
+TEST(it_waits_until_all_fit)
 {
 	static const char counting[] = "\"algorithm\":\"sliding_window\",\"count_refused\":true,";
 	const char *const roomy[] = { low, low, high }; /* its slot is before or after the slot of the full check */
 	char body[512];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		snprintf(body, sizeof(body),
 			 "{\"wait_ms\":20000,\"checks\":[{\"name\":\"r\",\"key\":\"%s\",%s\"limit\":9,"
@@ -218,13 +207,12 @@ static void *call(void *arg)
  * Each limit has counted exactly the granted calls, and as many calls were granted as there was
  * room for.
  */
-static void many_at_once_never_get_more(void **state)
+TEST(many_at_once_never_get_more)
 {
 	struct caller callers[CALLERS];
 	pthread_t threads[CALLERS];
 	int granted = 0;
 
-	(void)state;
 	for (int i = 0; i < CALLERS; i++) {
 		callers[i] = (struct caller){ .number = i };
 		pthread_create(&threads[i], NULL, call, &callers[i]);
@@ -240,13 +228,12 @@ static void many_at_once_never_get_more(void **state)
 
 /* ---- When Redis fails half-way ---- */
 
-static void what_is_not_a_limit_takes_nothing(void **state)
+TEST(what_is_not_a_limit_takes_nothing)
 {
 	const char *keys[] = { low, middle, high };
 	const int limits[] = { 5, 5, 5 };
 	char key[96];
 
-	(void)state;
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	snprintf(key, sizeof(key), "p:limit:{%s}:@w:fixed_window", high);
 	server_command(&pair.redis, "SET %s foreign", key);
@@ -270,12 +257,11 @@ static void wake_last_node(void)
 		wait_until(http(pair.c[i], "GET", target, NULL).status == 200, SOON_MS);
 }
 
-static void a_node_that_does_not_answer_takes_nothing(void **state)
+TEST(a_node_that_does_not_answer_takes_nothing)
 {
 	const char *keys[] = { low, middle, high };
 	const int limits[] = { 5, 5, 5 };
 
-	(void)state;
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	proc_signal(last_node(), SIGSTOP);
 	struct answer a = take(checks_of(keys, limits, ""));
@@ -293,14 +279,13 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 /*
  * One node refuses, and another node cannot refund: the error must not claim that nothing happened.
  */
-static void what_cannot_be_refunded_is_unknown(void **state)
+TEST(what_cannot_be_refunded_is_unknown)
 {
 	const char *keys[] = { low, middle, high };
 	const char *others[] = { name_beside(high, 1), name_beside(high, 2), high };
 	const int limits[] = { 5, 5, 1 };
 	struct redis_server *first = &pair.redis.cluster->nodes[0].server;
 
-	(void)state;
 	assert_status(take(checks_of(others, limits, "")), 200);
 	server_command(first, "ACL SETUSER default -del");
 	struct answer a = take(checks_of(keys, limits, ""));
@@ -310,11 +295,10 @@ static void what_cannot_be_refunded_is_unknown(void **state)
 }
 
 /* A policy that fails open also grants when a node does not answer, and the call is not counted. */
-static void what_fails_open_is_granted(void **state)
+TEST(what_fails_open_is_granted)
 {
 	char body[512], policy[64];
 
-	(void)state;
 	snprintf(policy, sizeof(policy), "/ratelimit/policies/%s", low);
 	assert_status(http(pair.c[0], "PUT", policy,
 			   "{\"algorithm\":\"fixed_window\",\"limit\":5,\"window_ms\":86400000,\"on_error\":\"open\"}"),
@@ -336,12 +320,11 @@ static void what_fails_open_is_granted(void **state)
 }
 
 /* A client that disconnects half-way has taken nothing. */
-static void a_client_that_leaves_takes_nothing(void **state)
+TEST(a_client_that_leaves_takes_nothing)
 {
 	const char *keys[] = { low, middle, high };
 	const int limits[] = { 5, 5, 5 };
 
-	(void)state;
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	proc_signal(last_node(), SIGSTOP);
 	struct raw *r = pair_ask(0, "/ratelimit", checks_of(keys, limits, ""), "");
@@ -357,21 +340,4 @@ static int open_on_a_cluster(void **state)
 	return pair_open(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_refusal_is_as_in_one_slot, pair_forget),
-		cmocka_unit_test_teardown(what_counts_refusals_counts_them, pair_forget),
-		cmocka_unit_test_teardown(a_shadow_does_not_decide, pair_forget),
-		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
-		cmocka_unit_test_teardown(it_waits_until_all_fit, pair_forget),
-		cmocka_unit_test_teardown(many_at_once_never_get_more, pair_forget),
-		cmocka_unit_test_teardown(what_is_not_a_limit_takes_nothing, pair_forget),
-		cmocka_unit_test_teardown(a_node_that_does_not_answer_takes_nothing, pair_forget),
-		cmocka_unit_test_teardown(what_cannot_be_refunded_is_unknown, pair_forget),
-		cmocka_unit_test_teardown(what_fails_open_is_granted, pair_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_takes_nothing, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("limits in several slots", tests, open_on_a_cluster, pair_close);
-}
+SUITE(.open = open_on_a_cluster, .close = pair_close, .after = pair_forget);

@@ -2,15 +2,8 @@
  * A call may wait for room in a limit. Calls are served in order of arrival, with an attempt or two
  * each, and a call that can never fit does not wait.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, CROWD = 6 };
@@ -28,9 +21,10 @@ static void until_waiting(int count)
 	wait_until(waiting_at(&patternd) == count, SOON_MS);
 }
 
-static void it_waits_until_it_fits(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(it_waits_until_it_fits)
 {
-	(void)state;
 	static const char slow[] = "{\"key\":\"a\",\"limit\":1,\"window_ms\":800,\"burst\":1,\"wait_ms\":5000}";
 	assert_status(post("/ratelimit", slow), 200);
 	struct answer a = post("/ratelimit", slow);
@@ -39,9 +33,8 @@ static void it_waits_until_it_fits(void **state)
 	assert_true(a.took_us / 1000 >= 200); /* less than the whole, since the first answer took its time */
 }
 
-static void what_cannot_help_is_refused_at_once(void **state)
+TEST(what_cannot_help_is_refused_at_once)
 {
-	(void)state;
 	static const char once[] = "{\"key\":\"b\",\"limit\":1,\"window_ms\":60000,\"wait_ms\":5000}";
 	assert_status(post("/ratelimit", once), 200);
 	struct answer a = post("/ratelimit", once);
@@ -50,11 +43,10 @@ static void what_cannot_help_is_refused_at_once(void **state)
 	assert_in_range(a.took_us / 1000, 0, 2000);
 }
 
-static void a_crowd_goes_in_order_and_costs_little(void **state)
+TEST(a_crowd_goes_in_order_and_costs_little)
 {
 	struct raw *waiting[CROWD];
 
-	(void)state;
 	assert_status(post("/ratelimit", SLOW("c", "")), 200);
 	double before = metric_value(&patternd, "wait_retries_total");
 	for (int i = 0; i < CROWD; i++) {
@@ -70,9 +62,8 @@ static void a_crowd_goes_in_order_and_costs_little(void **state)
 	until_waiting(0);
 }
 
-static void several_checks_wait_for_the_slowest(void **state)
+TEST(several_checks_wait_for_the_slowest)
 {
-	(void)state;
 	static const char both[] = "{\"wait_ms\":3000,\"checks\":["
 				   "{\"name\":\"fast\",\"key\":\"d\",\"limit\":100,\"window_ms\":1000,\"burst\":1},"
 				   "{\"name\":\"slow\",\"key\":\"e\",\"limit\":5,\"window_ms\":1000,\"burst\":1}]}";
@@ -82,9 +73,8 @@ static void several_checks_wait_for_the_slowest(void **state)
 	assert_true(a.took_us / 1000 >= 20);
 }
 
-static void a_client_that_leaves_takes_nothing(void **state)
+TEST(a_client_that_leaves_takes_nothing)
 {
-	(void)state;
 	assert_status(post("/ratelimit", SLOW("f", "")), 200);
 	struct raw *r = ask("{\"key\":\"f\",\"limit\":10,\"window_ms\":10000,\"burst\":1,\"wait_ms\":5000}", "");
 	until_waiting(1);
@@ -93,13 +83,12 @@ static void a_client_that_leaves_takes_nothing(void **state)
 }
 
 /* A waiting call is not refused yet, so it counts only once it is granted. */
-static void waiting_counts_nothing(void **state)
+TEST(waiting_counts_nothing)
 {
 	static const char counting[] = "{\"key\":\"h\",\"algorithm\":\"sliding_window\",\"limit\":1,"
 				       "\"window_ms\":1000,\"count_refused\":true,\"wait_ms\":5000}";
 	static const char latest[] = "ZREVRANGE p:limit:{h}:@:sliding_window 1 1";
 
-	(void)state;
 	assert_status(post("/ratelimit", counting), 200);
 	struct raw *r = ask(counting, "Idempotency-Key: h1\r\n");
 	until_waiting(1);
@@ -113,9 +102,8 @@ static void waiting_counts_nothing(void **state)
 	assert_in_range(strtoll(log->element[0]->str, NULL, 10), 1, 2);
 }
 
-static void a_duplicate_of_a_waiter_is_in_progress(void **state)
+TEST(a_duplicate_of_a_waiter_is_in_progress)
 {
-	(void)state;
 	static const char slow[] = "{\"key\":\"g\",\"limit\":1,\"window_ms\":1500,\"wait_ms\":5000}";
 	assert_status(post("/ratelimit", slow), 200);
 	struct raw *r = ask(slow, "Idempotency-Key: w1\r\n");
@@ -127,19 +115,4 @@ static void a_duplicate_of_a_waiter_is_in_progress(void **state)
 	assert_status(raw_answer(r, SOON_MS), 200);
 	raw_close(r);
 	assert_status(http(client, "POST", "/ratelimit", slow, "Idempotency-Key: w1"), 200);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(it_waits_until_it_fits, stage_forget),
-		cmocka_unit_test_teardown(what_cannot_help_is_refused_at_once, stage_forget),
-		cmocka_unit_test_teardown(a_crowd_goes_in_order_and_costs_little, stage_forget),
-		cmocka_unit_test_teardown(several_checks_wait_for_the_slowest, stage_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_takes_nothing, stage_forget),
-		cmocka_unit_test_teardown(waiting_counts_nothing, stage_forget),
-		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_in_progress, stage_forget),
-	};
-
-	return cmocka_run_group_tests(tests, stage_open, stage_close);
 }

@@ -8,18 +8,11 @@
  * Other operations decide by a limit or a fence. A retry with the key of a request that passed is
  * decided again, and is now refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-
-#include <cmocka.h>
 
 #include "contract.h"
 #include "pair.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 
@@ -360,6 +353,8 @@ static void a_replay_never_reports_a_grant_that_has_ended(void **state)
 			try_ending(g, g->endings[i], other);
 }
 
+TEST_ROWS(a_replay_never_reports_a_grant_that_has_ended, grants, operation);
+
 /* ---- Decisions ---- */
 
 static void a_policy(void)
@@ -435,6 +430,8 @@ static void a_retry_is_decided_again(void **state)
 	assert_problem(ask(1, d->method, d->target, d->body, key), d->status, d->code, "none");
 }
 
+TEST_ROWS(a_retry_is_decided_again, decisions, operation);
+
 /* ---- No operation is forgotten ---- */
 
 static bool is_in_table(const char *id)
@@ -500,9 +497,8 @@ static bool permits_nothing(const char *id)
 }
 
 /* An operation without x-replay reads no record. It is tried if a record would admit a retry. */
-static void all_that_permit_are_marked_and_tried(void **state)
+TEST(all_that_permit_are_marked_and_tried, .after = no_fixture)
 {
-	(void)state;
 	for (size_t i = 0; i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
 		bool is_done = op->replay && strcmp(op->replay, "done") == 0;
@@ -517,19 +513,4 @@ static void all_that_permit_are_marked_and_tried(void **state)
 	}
 }
 
-int main(void)
-{
-	struct CMUnitTest tests[GRANTS + DECISIONS + 1] = { cmocka_unit_test(all_that_permit_are_marked_and_tried) };
-
-	for (size_t i = 0; i < GRANTS; i++)
-		tests[i + 1] = (struct CMUnitTest){ .name = grants[i].operation,
-						    .test_func = a_replay_never_reports_a_grant_that_has_ended,
-						    .teardown_func = pair_forget,
-						    .initial_state = (void *)(uintptr_t)&grants[i] };
-	for (size_t i = 0; i < DECISIONS; i++)
-		tests[GRANTS + i + 1] = (struct CMUnitTest){ .name = decisions[i].operation,
-							     .test_func = a_retry_is_decided_again,
-							     .teardown_func = pair_forget,
-							     .initial_state = (void *)(uintptr_t)&decisions[i] };
-	return cmocka_run_group_tests_name("replayed grants", tests, pair_open, pair_close);
-}
+SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);

@@ -3,21 +3,14 @@
  * with its configuration from examples/, in front of a toy server. The requests are like a
  * browser's. Only the addresses are changed, to free ports of this test.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/stubborn.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 enum { START_MS = 20000, ANSWER_MS = 5000, LIMIT = 6 };
 
@@ -269,6 +262,8 @@ static void limits(void **state)
 	proc_kill(&p);
 }
 
+TEST_ROWS(limits, kinds, name);
+
 /*
  * When Redis cannot decide, an open policy admits. A closed policy, or a patternd that is stopped
  * or not running, does not.
@@ -302,6 +297,8 @@ static void fails_as_documented(void **state)
 	ask(NULL);
 	proc_kill(&p);
 }
+
+TEST_ROWS(fails_as_documented, kinds, name);
 
 /*
  * The proxy sends its own token to a patternd with tokens, and the client's token is ignored.
@@ -341,6 +338,8 @@ static void with_tokens(void **state)
 	daemon_stop(&guarded);
 }
 
+TEST_ROWS(with_tokens, kinds, name);
+
 static int set_up(void **state)
 {
 	char path[4096];
@@ -359,15 +358,5 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	struct CMUnitTest tests[3 * KINDS]; /* each kind has a process: KINDS columns */
-
-	for (size_t i = 0; i < KINDS; i++) {
-		void *kind = (void *)(uintptr_t)&kinds[i];
-		tests[i] = (struct CMUnitTest){ kinds[i].name, limits, NULL, stage_forget, kind };
-		tests[KINDS + i] = (struct CMUnitTest){ kinds[i].name, fails_as_documented, NULL, stage_forget, kind };
-		tests[2 * KINDS + i] = (struct CMUnitTest){ kinds[i].name, with_tokens, NULL, stage_forget, kind };
-	}
-	return run_side_by_side("reverse proxies", KINDS, tests, set_up, tear_down);
-}
+/* Each kind has a process. */
+SUITE(.open = set_up, .close = tear_down, .after = stage_forget, .columns = KINDS);

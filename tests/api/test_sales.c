@@ -2,16 +2,8 @@
  * Sales over HTTP: settings, claims and their ends, one caller at a time. (Many at once:
  * test_sales_rush.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 
@@ -71,9 +63,10 @@ static void assert_counts(int remaining, int held, int confirmed)
 
 /* ---- Settings ---- */
 
-static void a_sale_is_made_looked_at_and_changed(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_sale_is_made_looked_at_and_changed)
 {
-	(void)state;
 	struct answer a = configure("{\"stock\":5}");
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/name"), "s");
@@ -101,9 +94,8 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 }
 
 /* PATCH changes the given members, resets members that are null, and keeps the rest. */
-static void a_patch_merges(void **state)
+TEST(a_patch_merges)
 {
-	(void)state;
 	assert_problem(patch("{\"stock\":1}"), 404, "not_found", "none");
 	configure("{\"stock\":5,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":7,\"closes_at_ms\":253402300799999}");
 	struct answer a = patch("{\"stock\":6}");
@@ -131,11 +123,10 @@ static void a_patch_merges(void **state)
 }
 
 /* A sale stays until its last hold has ended, and for its retention_ms after that. */
-static void a_sale_expires_after_its_end(void **state)
+TEST(a_sale_expires_after_its_end)
 {
 	char body[160];
 
-	(void)state;
 	int64_t closes_at = server_now_ms(&redis) + 100000;
 	snprintf(body, sizeof(body), "{\"stock\":5,\"hold_ms\":1000,\"closes_at_ms\":%lld,\"retention_ms\":50000}",
 		 (long long)closes_at);
@@ -148,11 +139,10 @@ static void a_sale_expires_after_its_end(void **state)
 	assert_true(json_is_null(json_at(patch("{\"closes_at_ms\":null}"), "/expires_at_ms")));
 }
 
-static void a_running_sale_is_changed(void **state)
+TEST(a_running_sale_is_changed)
 {
 	char first[64];
 
-	(void)state;
 	configure("{\"stock\":5,\"hold_ms\":60000}");
 	snprintf(first, sizeof(first), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
 	assert_status(confirm(text_at(claim("v", 1, NO_KEY), "/claim")), 200);
@@ -168,11 +158,10 @@ static void a_running_sale_is_changed(void **state)
 	assert_counts(6, 0, 3);
 }
 
-static void sales_are_listed_by_state(void **state)
+TEST(sales_are_listed_by_state)
 {
 	static const char *const states[] = { "upcoming", "open", "closed" };
 
-	(void)state;
 	http(client, "PUT", "/sales/upcoming", "{\"stock\":1,\"opens_at_ms\":253402300799999}");
 	http(client, "PUT", "/sales/open", "{\"stock\":2}");
 	http(client, "PUT", "/sales/closed", "{\"stock\":3,\"closes_at_ms\":1}");
@@ -189,11 +178,10 @@ static void sales_are_listed_by_state(void **state)
 
 /* ---- Claims ---- */
 
-static void a_claim_is_held_and_confirmed_or_released(void **state)
+TEST(a_claim_is_held_and_confirmed_or_released)
 {
 	char one[64], two[64], target[128];
 
-	(void)state;
 	configure("{\"stock\":5,\"hold_ms\":60000}");
 	struct answer a = claim("u", 2, NO_KEY);
 	assert_status(a, 201);
@@ -243,14 +231,13 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_problem(http(client, "DELETE", "/sales/none/claims/1.a", NULL), 404, "not_found", "none");
 }
 
-static void claims_are_listed(void **state)
+TEST(claims_are_listed)
 {
 	enum { MANY = 60 };
 	char ids[MANY][64], seen[MANY] = { 0 };
 	size_t at;
 	const json_t *item;
 
-	(void)state;
 	assert_problem(get("/sales/s/claims"), 404, "not_found", "none");
 	configure("{\"stock\":100,\"hold_ms\":60000}");
 	assert_int_equal(json_array_size(json_at(get("/sales/s/claims"), "/items")), 0);
@@ -276,11 +263,10 @@ static void claims_are_listed(void **state)
 }
 
 /* A read returns expired holds to the stock. */
-static void what_is_not_confirmed_returns(void **state)
+TEST(what_is_not_confirmed_returns)
 {
 	char over[64];
 
-	(void)state;
 	configure("{\"stock\":3,\"hold_ms\":50}");
 	snprintf(over, sizeof(over), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
 	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS);
@@ -290,11 +276,10 @@ static void what_is_not_confirmed_returns(void **state)
 	assert_problem(claim_of(over), 410, "claim_expired", "none");
 }
 
-static void refusals_have_their_code(void **state)
+TEST(refusals_have_their_code)
 {
 	char body[128];
 
-	(void)state;
 	int64_t opens_at = server_now_ms(&redis) + 1500;
 	snprintf(body, sizeof(body), "{\"stock\":3,\"per_user\":2,\"opens_at_ms\":%lld}", (long long)opens_at);
 	configure(body);
@@ -327,9 +312,8 @@ static void refusals_have_their_code(void **state)
 /* ---- Retries ---- */
 
 /* The claim was confirmed, and stays confirmed after its hold would have expired. */
-static void a_retry_of_a_confirmed_claim_gets_it(void **state)
+TEST(a_retry_of_a_confirmed_claim_gets_it)
 {
-	(void)state;
 	configure("{\"stock\":5,\"hold_ms\":150}");
 	struct answer stays = claim("v", 1, "Idempotency-Key: two");
 	assert_status(confirm(text_at(stays, "/claim")), 200);
@@ -341,23 +325,4 @@ static void a_retry_of_a_confirmed_claim_gets_it(void **state)
 	assert_string_equal(text_at(a, "/state"), "confirmed");
 	assert_int_equal(int_at(a, "/ttl_ms"), 0);
 	assert_counts(4, 0, 1);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
-	const struct CMUnitTest tests[] = {
-		TEST(a_sale_is_made_looked_at_and_changed),
-		TEST(a_patch_merges),
-		TEST(a_sale_expires_after_its_end),
-		TEST(a_running_sale_is_changed),
-		TEST(sales_are_listed_by_state),
-		TEST(a_claim_is_held_and_confirmed_or_released),
-		TEST(claims_are_listed),
-		TEST(what_is_not_confirmed_returns),
-		TEST(refusals_have_their_code),
-		TEST(a_retry_of_a_confirmed_claim_gets_it),
-	};
-
-	return cmocka_run_group_tests_name("sales", tests, stage_open, stage_close);
 }

@@ -4,19 +4,12 @@
  * stock is available to later buyers.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon.h"
 #include "http.h"
 #include "redis_server.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { BUYERS = 200, STOCK = 50, CONFIRMED = 30, SOON_MS = 10000 };
@@ -27,7 +20,6 @@ static struct client *client; /* of the second daemon, which stays */
 
 static int start(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	for (int i = 0; i < 2; i++)
 		daemon_start(&patternd[i], "--redis", redis.url, "--redis-timeout-ms", "5000");
@@ -37,7 +29,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	client_close(client);
 	for (int i = 0; i < 2; i++)
 		daemon_stop(&patternd[i]);
@@ -141,9 +132,10 @@ static void confirm(const char *claim)
 	assert_status(http(client, "POST", target, NULL), 200);
 }
 
-static void a_crowd_buys_exactly_the_stock(void **state)
+SUITE(.open = start, .close = stop);
+
+TEST(a_crowd_buys_exactly_the_stock)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 201);
 	send_buyers("crowd");
@@ -162,9 +154,8 @@ static void a_crowd_buys_exactly_the_stock(void **state)
 }
 
 /* Thirty are sold. Twenty were held but not confirmed, and go to the next buyers. */
-static void what_was_not_confirmed_is_sold_to_the_next(void **state)
+TEST(what_was_not_confirmed_is_sold_to_the_next)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":1500}"), 201);
 	for (int i = 0; i < STOCK; i++) {
@@ -191,11 +182,10 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 /*
  * Redis is stopped while one daemon sends it a hundred claims, and that daemon is killed before
  * Redis continues. Redis then executes the claims without a daemon to reply to. Their buyers retry
- * at the other daemon, beside its own hundred.
+ * at the other daemon, beside its own hundred. This must be the last test.
  */
-static void a_killed_daemon_sells_nothing_twice(void **state)
+TEST(a_killed_daemon_sells_nothing_twice)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 201);
 	send_buyers("orphan");
@@ -217,15 +207,4 @@ static void a_killed_daemon_sells_nothing_twice(void **state)
 		assert_in_range(buyers[i].tries, 2, 50);
 	for (int i = 1; i < BUYERS; i += 2)
 		assert_int_equal(buyers[i].status, 409);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_crowd_buys_exactly_the_stock),
-		cmocka_unit_test(what_was_not_confirmed_is_sold_to_the_next),
-		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* must be the last test: it kills a daemon */
-	};
-
-	return cmocka_run_group_tests_name("a crowd at a sale", tests, start, stop);
 }

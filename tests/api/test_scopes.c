@@ -3,18 +3,10 @@
  * for each scope, and the table alone decides which calls must return 403. (Another test compares
  * the page with x-scope in the contract.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/contract.h"
 #include "../support/stage.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 enum { SCOPES_MAX = 128, OPERATIONS_MAX = 256, SCOPE_BYTES = 64, CELL_BYTES = 96 };
 
@@ -119,7 +111,6 @@ static void print_tokens(FILE *out)
 
 static int set_up(void **state)
 {
-	(void)state;
 	assert_true(contract_count() <= OPERATIONS_MAX);
 	read_table();
 	return stage_open_with_tokens(print_tokens);
@@ -159,19 +150,13 @@ static unsigned ask(size_t operation)
 	return wrong;
 }
 
-static void each_operation_with_each_scope(void **state)
+SUITE(.open = set_up, .close = stage_close);
+
+TEST(each_operation_with_each_scope)
 {
 	unsigned wrong = 0;
 
-	(void)state;
 	for (size_t i = 0; i < contract_count(); i++)
 		wrong += ask(i);
 	assert_int_equal(wrong, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_operation_with_each_scope) };
-
-	return cmocka_run_group_tests_name("scopes", tests, set_up, stage_close);
 }

@@ -2,17 +2,11 @@
  * Semaphores: never more permits than the limit, over all daemons; permits that expire; a wait
  * queue like a lock's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/proc.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 5000 };
 
@@ -43,9 +37,10 @@ static struct raw *queue_up(int count)
 	return r;
 }
 
-static void so_many_and_no_more(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(so_many_and_no_more)
 {
-	(void)state;
 	assert_string_equal(get("/semaphores/s").body,
 			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiter_count\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
@@ -82,9 +77,8 @@ static void so_many_and_no_more(void **state)
 	assert_status(post(PERMITS, "{\"limit\":3}"), 201); /* the limit belongs to the call */
 }
 
-static void permits_end(void **state)
+TEST(permits_end)
 {
-	(void)state;
 	struct answer a = post(PERMITS, "{\"limit\":1,\"ttl_ms\":200}");
 	struct answer longer = extend(text_at(a, "/permit"), "{\"ttl_ms\":400}");
 	assert_status(longer, 200);
@@ -96,9 +90,8 @@ static void permits_end(void **state)
 	assert_problem(get(header_of(a, "Location")), 410, "permit_expired", "none");
 }
 
-static void a_client_that_leaves_is_out_of_the_queue(void **state)
+TEST(a_client_that_leaves_is_out_of_the_queue)
 {
-	(void)state;
 	struct answer a = post(PERMITS, "{\"limit\":1}");
 	struct raw *first = queue_up(1), *second = queue_up(2);
 	raw_reset(first);
@@ -112,24 +105,11 @@ static void a_client_that_leaves_is_out_of_the_queue(void **state)
  * After a release, the key in Redis stays until the permits would have expired, but the list omits
  * it.
  */
-static void the_list_has_what_is_held(void **state)
+TEST(the_list_has_what_is_held)
 {
-	(void)state;
 	struct answer a = post(PERMITS, "{\"limit\":2}");
 	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 1);
 	release(text_at(a, "/permit"));
 	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 0);
 	assert_int_equal(server_command(&redis, "EXISTS p:semaphore:{s}")->integer, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(so_many_and_no_more, stage_forget),
-		cmocka_unit_test_teardown(permits_end, stage_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_the_queue, stage_forget),
-		cmocka_unit_test_teardown(the_list_has_what_is_held, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("semaphores", tests, stage_open, stage_close);
 }

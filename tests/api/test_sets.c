@@ -1,14 +1,6 @@
 /* Sets over HTTP: members, the list with its cursor, and combining several. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 static int put(const char *set, const char *member)
 {
@@ -24,11 +16,12 @@ static void fill(const char *set, int from, int to)
 		server_command(&redis, "SADD p:set:{%s} m%d", set, i);
 }
 
-static void a_member_is_put_looked_at_and_removed(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_member_is_put_looked_at_and_removed)
 {
 	static const char target[] = "/sets/likers/members/ann";
 
-	(void)state;
 	assert_problem(get(target), 404, "not_found", "none");
 	assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
 	struct answer a = http(client, "PUT", target, NULL);
@@ -54,12 +47,11 @@ static const char *member_at(struct answer a, size_t i)
 	return json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "member"));
 }
 
-static void a_list_is_walked_page_by_page(void **state)
+TEST(a_list_is_walked_page_by_page)
 {
 	static const int sizes[] = { 5, 100, 400 }, limits[] = { 1, 7, 150 };
 	char target[128], cursor[80];
 
-	(void)state;
 	struct answer a = get("/sets/none/members");
 	assert_status(a, 200);
 	assert_int_equal(int_at(get("/sets/none"), "/size"), 0);
@@ -109,9 +101,8 @@ static bool items_are(struct answer a, const char *letters)
 	return n == strlen(letters);
 }
 
-static void sets_are_combined(void **state)
+TEST(sets_are_combined)
 {
-	(void)state;
 	for (const char *c = "abcd"; *c; c++)
 		put("one", (char[]){ *c, '\0' });
 	for (const char *c = "cdef"; *c; c++)
@@ -127,11 +118,10 @@ static void sets_are_combined(void **state)
 	assert_true(items_are(get("/sets/combine?intersect=one&intersect=none"), ""));
 }
 
-static void a_way_to_combine_is_needed(void **state)
+TEST(a_way_to_combine_is_needed)
 {
 	char target[512] = "/sets/combine?union=s0";
 
-	(void)state;
 	assert_problem(get("/sets/combine"), 400, "missing_field", "none");
 	assert_problem(get("/sets/combine?union=a&intersect=a"), 400, "invalid_value", "none");
 	struct answer a = get("/sets/combine?intersect=a&subtract=b");
@@ -150,14 +140,13 @@ static void a_way_to_combine_is_needed(void **state)
 }
 
 /* A member that stays is listed once, whatever members are added and removed between two pages. */
-static void a_combination_is_walked_page_by_page(void **state)
+TEST(a_combination_is_walked_page_by_page)
 {
 	static const char target[] = "/sets/combine?union=left&union=right&limit=7";
 	char next[128];
 	bool seen[100] = { false };
 	int found = 0, pages = 0;
 
-	(void)state;
 	fill("left", 0, 60);
 	fill("right", 40, 100);
 	struct answer a = get(target);
@@ -190,9 +179,8 @@ static void a_combination_is_walked_page_by_page(void **state)
 			 40);
 }
 
-static void sets_expire_when_asked(void **state)
+TEST(sets_expire_when_asked)
 {
-	(void)state;
 	assert_problem(http(client, "PATCH", "/sets/likers", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
 	put("likers", "ann");
 	assert_true(json_is_null(json_at(get("/sets/likers"), "/expires_at_ms")));
@@ -213,9 +201,8 @@ static void sets_expire_when_asked(void **state)
 	wait_until(server_keys(&redis) == 0, 5000);
 }
 
-static void sets_are_listed_and_deleted(void **state)
+TEST(sets_are_listed_and_deleted)
 {
-	(void)state;
 	assert_problem(http(client, "DELETE", "/sets/likers", NULL), 404, "not_found", "none");
 	put("likers", "ann");
 	put("other", "ann");
@@ -232,9 +219,8 @@ static void sets_are_listed_and_deleted(void **state)
 	assert_int_equal(server_command(&redis, "EXISTS p:set:{likers}")->integer, 0);
 }
 
-static void too_many_members_are_refused(void **state)
+TEST(too_many_members_are_refused)
 {
-	(void)state;
 	fill("large", 0, 1001);
 	fill("small", 0, 3);
 	struct answer a = get("/sets/combine?union=small&union=large");
@@ -248,9 +234,8 @@ static void too_many_members_are_refused(void **state)
 	assert_int_equal(int_at(get("/sets/combine?union=large"), "/size"), 1000);
 }
 
-static void a_foreign_key_is_reported(void **state)
+TEST(a_foreign_key_is_reported)
 {
-	(void)state;
 	server_command(&redis, "SET p:set:{s} 5");
 	assert_int_equal(put("s", "m"), 500);
 	assert_problem(get("/sets/s"), 500, "foreign_key", "none");
@@ -261,21 +246,4 @@ static void a_foreign_key_is_reported(void **state)
 	assert_problem(get("/sets/s/members/m"), 500, "foreign_key", "none");
 	assert_problem(get("/sets/combine?union=s"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/sets/s/members/m", NULL), 500, "foreign_key", "none");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_member_is_put_looked_at_and_removed, stage_forget),
-		cmocka_unit_test_teardown(a_list_is_walked_page_by_page, stage_forget),
-		cmocka_unit_test_teardown(sets_are_combined, stage_forget),
-		cmocka_unit_test_teardown(a_combination_is_walked_page_by_page, stage_forget),
-		cmocka_unit_test_teardown(sets_expire_when_asked, stage_forget),
-		cmocka_unit_test_teardown(sets_are_listed_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(a_way_to_combine_is_needed, stage_forget),
-		cmocka_unit_test_teardown(too_many_members_are_refused, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("sets", tests, stage_open, stage_close);
 }

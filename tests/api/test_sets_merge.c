@@ -3,19 +3,12 @@
  * Redis's own commands, and appears all at once or not at all.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "many.h"
 #include "raw.h"
 #include "stage.h"
+#include "test.h"
 
 /* ---- Members ---- */
 
@@ -30,9 +23,10 @@ static void assert_written(const char *body, int added, int removed, int size)
 	assert_int_equal(int_at(a, "/size"), size);
 }
 
-static void many_members_are_written_in_one_step(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(many_members_are_written_in_one_step)
 {
-	(void)state;
 	assert_written("{\"add\":[\"ann\",\"bob\",\"ann\"]}", 2, 0, 2);
 	assert_written("{\"add\":[\"ann\",\"eve\"],\"remove\":[\"bob\",\"zoe\"]}", 1, 1, 2);
 	assert_written("{\"add\":[],\"remove\":[\"zoe\"]}", 0, 0, 2);
@@ -54,9 +48,8 @@ static void assert_refused(const char *body, const char *code, const char *point
 	assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
 }
 
-static void a_write_that_makes_no_sense_is_refused(void **state)
+TEST(a_write_that_makes_no_sense_is_refused)
 {
-	(void)state;
 	assert_refused("{}", "out_of_range", "/add");
 	assert_refused("{\"add\":[],\"remove\":[]}", "out_of_range", "/add");
 	assert_refused("{\"add\":[\"ann\",\"bob\"],\"remove\":[\"eve\",\"bob\"]}", "invalid_value", "/remove/1");
@@ -66,9 +59,8 @@ static void a_write_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void a_retried_write_gets_the_first_answer(void **state)
+TEST(a_retried_write_gets_the_first_answer)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct answer a =
 			http(client, "POST", "/sets/likers/members", "{\"add\":[\"ann\"]}", "Idempotency-Key: one");
@@ -78,9 +70,8 @@ static void a_retried_write_gets_the_first_answer(void **state)
 	}
 }
 
-static void many_members_are_looked_up(void **state)
+TEST(many_members_are_looked_up)
 {
-	(void)state;
 	struct answer a = post("/sets/likers/lookup", "{\"members\":[\"ann\"]}");
 	assert_status(a, 200);
 	assert_true(json_is_false(json_at(a, "/exists/0")));
@@ -181,7 +172,7 @@ static void assert_as_redis(const char *way, const char *command, const int *set
 	client_forget(client);
 }
 
-static void merges_are_as_redis_has_them(void **state)
+TEST(merges_are_as_redis_has_them)
 {
 	static const int choices[][SETS + 2] = {
 		{ 0, -1 },
@@ -199,7 +190,6 @@ static void merges_are_as_redis_has_them(void **state)
 		{ 1, 6, 7, 8, 9, 10, 6, 7, 8, 9, 10, 6, -1 },
 	};
 
-	(void)state;
 	fill_all();
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
 		assert_as_redis("union", "SUNION", choices[i]);
@@ -220,9 +210,8 @@ static void put(const char *set, const char *letters)
 	}
 }
 
-static void a_set_can_be_merged_into_itself(void **state)
+TEST(a_set_can_be_merged_into_itself)
 {
-	(void)state;
 	put("week", "ab");
 	put("mon", "bc");
 	assert_status(http(client, "PATCH", "/sets/week", "{\"ttl_ms\":600000}"), 200);
@@ -245,9 +234,8 @@ static void a_set_can_be_merged_into_itself(void **state)
 	assert_int_equal(server_keys(&redis), 2); /* nothing remains of what was built */
 }
 
-static void one_way_to_merge_is_needed(void **state)
+TEST(one_way_to_merge_is_needed)
 {
-	(void)state;
 	put("mon", "ab");
 	put("week", "z");
 	struct answer a = post("/sets/week/merge", "{}");
@@ -268,9 +256,8 @@ static void one_way_to_merge_is_needed(void **state)
 	assert_int_equal(server_keys(&redis), 2);
 }
 
-static void a_retried_merge_gets_the_first_answer(void **state)
+TEST(a_retried_merge_gets_the_first_answer)
 {
-	(void)state;
 	if (redis.cluster)
 		skip(); /* over several slots nothing is recorded: test_sets_slots.c */
 	put("mon", "ab");
@@ -315,11 +302,10 @@ static void *look_on(void *arg)
 }
 
 /* The merge takes many steps; a reader sees the old members or the new ones, never some of each. */
-static void it_appears_at_once(void **state)
+TEST(it_appears_at_once)
 {
 	struct looker looker = { .done = false };
 
-	(void)state;
 	make_large("mon", 20000);
 	make_large("tue", 15000);
 	put("week", "z");
@@ -360,9 +346,8 @@ static void built_key(char key[128])
 	snprintf(key, 128, "%s", keys->element[0]->str);
 }
 
-static void a_client_that_leaves_ends_it(void **state)
+TEST(a_client_that_leaves_ends_it)
 {
-	(void)state;
 	make_large("mon", 20000);
 	put("week", "z");
 	raw_close(begin_long_merge(patternd.port));
@@ -373,12 +358,11 @@ static void a_client_that_leaves_ends_it(void **state)
 /*
  * When the daemon dies during the merge, the set stays as it is, and the unfinished result expires.
  */
-static void a_daemon_that_dies_leaves_the_set_as_it_was(void **state)
+TEST(a_daemon_that_dies_leaves_the_set_as_it_was)
 {
 	struct daemon other = { 0 };
 	char key[128];
 
-	(void)state;
 	make_large("mon", 20000);
 	put("week", "z");
 	daemon_start(&other, "--redis", redis.url);
@@ -391,11 +375,10 @@ static void a_daemon_that_dies_leaves_the_set_as_it_was(void **state)
 }
 
 /* The unfinished result may be lost, because Redis restarts empty or a person deletes the key. */
-static void lost_work_changes_nothing(void **state)
+TEST(lost_work_changes_nothing)
 {
 	char key[128];
 
-	(void)state;
 	make_large("mon", 20000);
 	put("week", "z");
 	struct raw *raw = begin_long_merge(patternd.port);
@@ -404,25 +387,4 @@ static void lost_work_changes_nothing(void **state)
 	assert_problem(raw_answer(raw, 10000), 503, "contention", "none");
 	raw_close(raw);
 	assert_int_equal(int_at(get("/sets/week"), "/size"), 1);
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
-	const struct CMUnitTest tests[] = {
-		TEST(many_members_are_written_in_one_step),
-		TEST(a_write_that_makes_no_sense_is_refused),
-		TEST(a_retried_write_gets_the_first_answer),
-		TEST(many_members_are_looked_up),
-		TEST(merges_are_as_redis_has_them),
-		TEST(a_set_can_be_merged_into_itself),
-		TEST(one_way_to_merge_is_needed),
-		TEST(a_retried_merge_gets_the_first_answer),
-		TEST(it_appears_at_once),
-		TEST(a_client_that_leaves_ends_it),
-		TEST(a_daemon_that_dies_leaves_the_set_as_it_was),
-		TEST(lost_work_changes_nothing),
-	};
-
-	return cmocka_run_group_tests_name("many members, and merged sets", tests, stage_open, stage_close);
 }

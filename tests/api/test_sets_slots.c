@@ -1,15 +1,8 @@
 /* Sets in several slots of a Redis Cluster, combined and merged as in one slot. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/redis_cluster.h"
 #include "../support/slot_names.h"
 #include "../support/stage.h"
+#include "test.h"
 
 enum { MOST = 1000 };
 
@@ -66,9 +59,8 @@ static struct answer combine(const char *way, const char *const sets[])
 
 #define SETS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static void combined_over_slots(void **state)
+TEST(combined_over_slots)
 {
-	(void)state;
 	fill(low, "abcdef");
 	fill(middle, "cdefgh");
 	fill(high, "dexyz");
@@ -85,12 +77,11 @@ static void combined_over_slots(void **state)
 }
 
 /* Over several slots, too, each member is on one page. */
-static void pages_have_each_member_once(void **state)
+TEST(pages_have_each_member_once)
 {
 	char target[128], letter[2] = "";
 	int seen[128] = { 0 };
 
-	(void)state;
 	fill(low, "abcdef");
 	fill(middle, "cdefgh");
 	snprintf(target, sizeof(target), "/sets/combine?union=%s&union=%s&limit=3", low, middle);
@@ -103,9 +94,8 @@ static void pages_have_each_member_once(void **state)
 	}
 }
 
-static void what_is_not_there_is_empty(void **state)
+TEST(what_is_not_there_is_empty)
 {
-	(void)state;
 	fill(high, "abc");
 	assert_true(items_are(combine("union", SETS(low, high)), "abc"));
 	assert_true(items_are(combine("intersect", SETS(low, high)), ""));
@@ -114,9 +104,8 @@ static void what_is_not_there_is_empty(void **state)
 	assert_true(items_are(combine("subtract", SETS(low, high)), ""));
 }
 
-static void too_many_members_are_refused(void **state)
+TEST(too_many_members_are_refused)
 {
-	(void)state;
 	fill_many(low, MOST + 1);
 	fill_many(middle, 3);
 	struct answer a = combine("union", SETS(middle, low));
@@ -152,9 +141,8 @@ static bool made(const char *way, const char *const sets[], const char *letters)
 	return items_are(combine("union", SETS(low)), letters);
 }
 
-static void merged_over_slots(void **state)
+TEST(merged_over_slots)
 {
-	(void)state;
 	fill(low, "abcdef");
 	fill(middle, "cdefgh");
 	fill(high, "dexyz");
@@ -171,12 +159,11 @@ static void merged_over_slots(void **state)
 }
 
 /* The sets have more members than a page, and one slot has more sets than a step asks. */
-static void large_sets_are_merged_over_slots(void **state)
+TEST(large_sets_are_merged_over_slots)
 {
 	char names[11][16];
 	const char *sets[13] = { middle };
 
-	(void)state;
 	fill_many(middle, 3000);
 	for (int i = 0; i < 11; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s", name_beside(high, i + 1));
@@ -191,11 +178,10 @@ static void large_sets_are_merged_over_slots(void **state)
 	assert_problem(merge("union", sets, "Idempotency-Key: one"), 400, "idempotency_unavailable", "none");
 }
 
-static void a_foreign_key_is_reported(void **state)
+TEST(a_foreign_key_is_reported)
 {
 	static const char *const ways[] = { "union", "intersect", "subtract" };
 
-	(void)state;
 	fill(low, "a");
 	server_command(&redis, "SET p:set:{%s} foreign", high);
 	for (int i = 0; i < 3; i++)
@@ -212,17 +198,4 @@ static int open_on_a_cluster(void **state)
 	return stage_open(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(combined_over_slots, stage_forget),
-		cmocka_unit_test_teardown(pages_have_each_member_once, stage_forget),
-		cmocka_unit_test_teardown(what_is_not_there_is_empty, stage_forget),
-		cmocka_unit_test_teardown(too_many_members_are_refused, stage_forget),
-		cmocka_unit_test_teardown(merged_over_slots, stage_forget),
-		cmocka_unit_test_teardown(large_sets_are_merged_over_slots, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("sets in several slots", tests, open_on_a_cluster, stage_close);
-}
+SUITE(.open = open_on_a_cluster, .close = stage_close, .after = stage_forget);

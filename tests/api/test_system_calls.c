@@ -5,20 +5,13 @@
  * and send.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../programs/system_calls.h"
 #include "raw.h"
 #include "stage_parts.h"
+#include "test.h"
 
 enum { ANSWER_MS = 10000, WARM_UP = 20, REQUESTS = 300, CLIENTS = 32, ROUNDS = 20 };
 
@@ -32,7 +25,6 @@ static int open_daemon(void **state)
 	static char preload[4096], file[4096];
 	static const char *const env[] = { preload, file, NULL };
 
-	(void)state;
 	server_start(&redis);
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_SYSTEM_CALLS"));
 	snprintf(file, sizeof(file), "SYSTEM_CALLS_FILE=%s/calls", temp_dir());
@@ -49,7 +41,6 @@ static int open_daemon(void **state)
 
 static int close_daemon(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
@@ -94,9 +85,8 @@ static struct system_calls now(void)
 	return (struct system_calls){ calls->polls, calls->reads, calls->writes, calls->others };
 }
 
-static void test_one_client_alone(void **state)
+TEST(test_one_client_alone)
 {
-	(void)state;
 	struct raw *r = raw_connect(patternd.port);
 
 	for (int i = 0; i < WARM_UP; i++) {
@@ -112,9 +102,8 @@ static void test_one_client_alone(void **state)
 	raw_close(r);
 }
 
-static void test_several_at_once(void **state)
+TEST(test_several_at_once)
 {
-	(void)state;
 	struct raw *clients[CLIENTS];
 	struct system_calls before = { 0 };
 
@@ -133,14 +122,5 @@ static void test_several_at_once(void **state)
 		raw_close(clients[i]);
 }
 
-int main(void)
-{
-	if (daemon_is_sanitized()) /* its runtime must be the first library */
-		return 0;
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_client_alone),
-		cmocka_unit_test(test_several_at_once),
-	};
-
-	return cmocka_run_group_tests_name("system_calls", tests, open_daemon, close_daemon);
-}
+/* The runtime of a sanitizer must be the first library. */
+SUITE(.open = open_daemon, .close = close_daemon, .skips = daemon_is_sanitized);

@@ -2,15 +2,8 @@
  * --tokens: what the file may contain, the error for each mistake in it, reloading it on SIGHUP,
  * what scopes allow when names are in query and body, and that no token is ever written anywhere.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
@@ -18,6 +11,7 @@
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 #define HEX "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"       /* of "secret" */
 #define OTHER_HEX "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" /* of "test" */
@@ -31,14 +25,12 @@ static struct client *client;
 
 static int open_redis(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int close_redis(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
@@ -51,7 +43,6 @@ static void start(const char *path)
 
 static int stop(void **state)
 {
-	(void)state;
 	if (client)
 		client_close(client);
 	client = NULL;
@@ -71,9 +62,10 @@ static void write_over(const char *path, const char *text)
 
 /* ---- The file ---- */
 
-static void mistakes(void **state)
+SUITE(.open = open_redis, .close = close_redis, .after = stop);
+
+TEST(mistakes, .after = no_fixture)
 {
-	(void)state;
 	static const struct {
 		const char *text, *said;
 	} rows[] = {
@@ -119,9 +111,8 @@ static void mistakes(void **state)
 	}
 }
 
-static void no_file(void **state)
+TEST(no_file, .after = no_fixture)
 {
-	(void)state;
 	char fifo[256];
 
 	assert_int_equal(daemon_run(&patternd, "--tokens", "/no/such/file"), 2);
@@ -134,9 +125,8 @@ static void no_file(void **state)
 	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
 }
 
-static void too_many(void **state)
+TEST(too_many)
 {
-	(void)state;
 	const char *path = text_file("");
 	char token[32], said[64];
 
@@ -162,9 +152,8 @@ static void too_many(void **state)
 }
 
 /* Unusual files that are allowed. */
-static void forms(void **state)
+TEST(forms)
 {
-	(void)state;
 	static const char *const texts[] = {
 		HEX " locks:*", /* no newline at the end */
 		HEX " locks:*\r\n",
@@ -184,9 +173,8 @@ static void forms(void **state)
 	}
 }
 
-static void readable_by_all(void **state)
+TEST(readable_by_all)
 {
-	(void)state;
 	const char *path = text_file(HEX " *\n");
 
 	chmod(path, 0644);
@@ -213,9 +201,8 @@ static void reload(const char *said)
 	fail_msg("the log lacks '%s'", said);
 }
 
-static void rotation(void **state)
+TEST(rotation)
 {
-	(void)state;
 	const char *path = text_file(HEX " locks:*\n");
 
 	start(path);
@@ -243,9 +230,8 @@ static void rotation(void **state)
 	assert_status(http(client, "GET", "/locks/a", NULL), 401);
 }
 
-static void without_a_file_sighup_does_nothing(void **state)
+TEST(without_a_file_sighup_does_nothing)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	for (int i = 0; i < 100; i++)
@@ -256,9 +242,8 @@ static void without_a_file_sighup_does_nothing(void **state)
 }
 
 /* A waiting request was admitted before the reload. A request that still sends its body was not. */
-static void under_way(void **state)
+TEST(under_way)
 {
-	(void)state;
 	static const char head[] = "Host: localhost\r\n" SECRET "\r\nContent-Type: application/json\r\n";
 	const char *path = text_file(HEX " queues:*\n");
 	char text[512];
@@ -301,9 +286,8 @@ static struct answer post_as(const char *authorization, const char *target, cons
 			fail_msg("%s", text_at(a_, "/detail"));     \
 	} while (0)
 
-static void names_in_bodies(void **state)
+TEST(names_in_bodies)
 {
-	(void)state;
 	start(tokens_file(
 		"secret",
 		"queues:a:receive queues:a%3Ab:receive locks:a*:acquire ratelimit:a:take uv:a:write uv:b:read "
@@ -355,14 +339,13 @@ static void names_in_bodies(void **state)
 }
 
 /* A key and a policy may have the same name, and the scope for one does not reach the other. */
-static void keys_and_policies_are_apart(void **state)
+TEST(keys_and_policies_are_apart)
 {
 	static const char limit[] = "{\"limit\":9,\"window_ms\":1000}",
 			  take[] = "{\"key\":\"web\",\"limit\":9,\"window_ms\":1000}";
 	static const char policy[] = "/ratelimit/policies/web", key[] = "/ratelimit/keys/web";
 	static const char *const changes[] = { "PUT", "PATCH", "DELETE" };
 
-	(void)state;
 	start(tokens_file("secret", "ratelimit:web:* ratelimit:list", "owner", "policies:web:* policies:list", "caller",
 			  "ratelimit:web:take"));
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
@@ -381,9 +364,8 @@ static void keys_and_policies_are_apart(void **state)
 	assert_forbidden(http(client, "DELETE", key, NULL, AUTHORIZATION("caller")), "ratelimit:web:reset");
 }
 
-static void force_is_a_scope_of_its_own(void **state)
+TEST(force_is_a_scope_of_its_own)
 {
-	(void)state;
 	start(tokens_file("secret", "locks:*:acquire locks:*:read", "forcer", "locks:*:manage", "both", "locks:*"));
 	struct answer a = post_as(SECRET, "/locks/a", "{}");
 	assert_status(a, 201);
@@ -407,13 +389,12 @@ static const char *acquired_by(const char *authorization)
  * A guessed Idempotency-Key gets no answer of another caller. A new token with the same label is
  * the same caller.
  */
-static void a_record_belongs_to_its_caller(void **state)
+TEST(a_record_belongs_to_its_caller)
 {
 	static const char *const own = SECRET, *const others = AUTHORIZATION("other");
 	static const char *const old = AUTHORIZATION("old"), *const successor = AUTHORIZATION("successor");
 	char token[64];
 
-	(void)state;
 	start(tokens_file("secret", "locks:*", "other", "locks:*", "old", "locks:* # worker", "successor",
 			  "locks:* # worker", "third", "locks:* # third"));
 	snprintf(token, sizeof(token), "%s", acquired_by(own));
@@ -425,9 +406,8 @@ static void a_record_belongs_to_its_caller(void **state)
 	assert_string_equal(acquired_by(AUTHORIZATION("third")), "");
 }
 
-static void the_daemon_itself(void **state)
+TEST(the_daemon_itself)
 {
-	(void)state;
 	start(tokens_file("secret", "metrics:read", "informed", "info:read"));
 	assert_status(http(client, "GET", "/healthz", NULL), 200);
 	assert_status(http(client, "GET", "/readyz", NULL), 200);
@@ -447,9 +427,8 @@ static void the_daemon_itself(void **state)
 
 /* ---- Tokens and grants are never written ---- */
 
-static void no_output_has_a_token(void **state)
+TEST(no_output_has_a_token)
 {
-	(void)state;
 	static const char canary[] = "canary-0123456789abcdef";
 	static const char *const targets[] = { "/locks/a",
 					       "/info",
@@ -493,12 +472,11 @@ static const char *const granting[][3] = {
  * A reader of the log or the metrics could use such a secret to release another client's lock, or
  * to replay its answer.
  */
-static void no_output_has_a_granted_secret(void **state)
+TEST(no_output_has_a_granted_secret)
 {
 	enum { GRANTS = sizeof(granting) / sizeof(granting[0]) };
 	char *secrets[GRANTS], target[256], header[256];
 
-	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--log-level", "debug");
 	client = client_open(patternd.port);
 	assert_status(http(client, "POST", "/queues/g/messages", "{\"body\":1}"), 201);
@@ -529,26 +507,4 @@ static void no_output_has_a_granted_secret(void **state)
 		assert_null(strstr(info.body, secrets[i]));
 		free(secrets[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mistakes),
-		cmocka_unit_test(no_file),
-		cmocka_unit_test_teardown(too_many, stop),
-		cmocka_unit_test_teardown(forms, stop),
-		cmocka_unit_test_teardown(readable_by_all, stop),
-		cmocka_unit_test_teardown(rotation, stop),
-		cmocka_unit_test_teardown(without_a_file_sighup_does_nothing, stop),
-		cmocka_unit_test_teardown(under_way, stop),
-		cmocka_unit_test_teardown(names_in_bodies, stop),
-		cmocka_unit_test_teardown(keys_and_policies_are_apart, stop),
-		cmocka_unit_test_teardown(force_is_a_scope_of_its_own, stop),
-		cmocka_unit_test_teardown(a_record_belongs_to_its_caller, stop),
-		cmocka_unit_test_teardown(the_daemon_itself, stop),
-		cmocka_unit_test_teardown(no_output_has_a_token, stop),
-		cmocka_unit_test_teardown(no_output_has_a_granted_secret, stop),
-	};
-	return cmocka_run_group_tests_name("tokens", tests, open_redis, close_redis);
 }

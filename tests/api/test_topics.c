@@ -2,19 +2,14 @@
  * Topics: listeners receive messages over all daemons; nothing is stored; the stream reports when
  * it began to listen, and ends in order.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/events.h"
 #include "../support/proc.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 3000, CROWD = 50 };
 
@@ -37,11 +32,12 @@ static const json_t *next_body(struct events *e)
 	return json_object_get(v.json, "body");
 }
 
-static void listeners_receive_over_daemons(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(listeners_receive_over_daemons)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct events *here = listen_to(patternd.port, "news"), *there = listen_to(other.port, "news");
 	struct events *elsewhere = listen_to(patternd.port, "weather");
@@ -59,9 +55,8 @@ static void listeners_receive_over_daemons(void **state)
 	daemon_stop(&other);
 }
 
-static void no_listener_is_needed(void **state)
+TEST(no_listener_is_needed)
 {
-	(void)state;
 	struct answer a = post("/topics/void", "{\"body\":1}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/daemons"), 0);
@@ -69,11 +64,10 @@ static void no_listener_is_needed(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void a_retry_publishes_once(void **state)
+TEST(a_retry_publishes_once)
 {
 	struct events *e = listen_to(patternd.port, "once");
 
-	(void)state;
 	struct answer first = http(client, "POST", "/topics/once", "{\"body\":1}", "Idempotency-Key: t1");
 	struct answer again = http(client, "POST", "/topics/once", "{\"body\":1}", "Idempotency-Key: t1");
 	assert_status(again, 200);
@@ -85,11 +79,10 @@ static void a_retry_publishes_once(void **state)
 }
 
 /* After Redis was away the stream reports that messages may have been missed. */
-static void it_reports_when_it_listens_again(void **state)
+TEST(it_reports_when_it_listens_again)
 {
 	struct events *e = listen_to(patternd.port, "back");
 
-	(void)state;
 	server_kill(&redis);
 	wait_until(get("/topics/gone/stream").status == 503, SOON_MS);
 	server_restart(&redis);
@@ -132,14 +125,13 @@ static int publish_over_renewals(struct daemon *to)
 }
 
 /* Each message arrives once, in order, and the stream reports no gap. */
-static void it_continues_while_connections_are_renewed(void **state)
+TEST(it_continues_while_connections_are_renewed)
 {
 	struct events *e = listen_to(patternd.port, "renewed"), *quiet = listen_to(patternd.port, "quiet");
 	struct events *by_pattern = events_get(patternd.port, "/topics/stream?name=renew*");
 	struct daemon other = { 0 };
 	long connects = metric_of(&patternd, "redis_connects_total");
 
-	(void)state;
 	assert_string_equal(events_next_named(by_pattern, SOON_MS).name, "listening");
 	daemon_start(&other, "--redis", redis.url);
 	int count = publish_over_renewals(&other);
@@ -157,11 +149,10 @@ static void it_continues_while_connections_are_renewed(void **state)
 	daemon_stop(&other);
 }
 
-static void a_drain_ends_it_in_order(void **state)
+TEST(a_drain_ends_it_in_order)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct events *e = listen_to(other.port, "end");
 	kill(other.proc.pid, SIGTERM);
@@ -172,12 +163,11 @@ static void a_drain_ends_it_in_order(void **state)
 }
 
 /* The request is sent before the drain, and its stream begins during it. */
-static void one_that_begins_in_the_drain_ends_in_order(void **state)
+TEST(one_that_begins_in_the_drain_ends_in_order)
 {
 	struct daemon other = { 0 };
 	bool closing = false;
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct raw *r = raw_connect(other.port);
 	raw_text(r, "GET /topics/late/stream HTTP/1.1\r\nHo");
@@ -199,11 +189,10 @@ static void one_that_begins_in_the_drain_ends_in_order(void **state)
 	daemon_stop(&other);
 }
 
-static void streams_count_for_max_parked(void **state)
+TEST(streams_count_for_max_parked)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url, "--max-parked", "1");
 	struct client *c = client_open(other.port);
 	struct events *e = listen_to(other.port, "only");
@@ -213,11 +202,10 @@ static void streams_count_for_max_parked(void **state)
 	daemon_stop(&other);
 }
 
-static void a_client_that_leaves_is_forgotten(void **state)
+TEST(a_client_that_leaves_is_forgotten)
 {
 	struct events *listeners[CROWD];
 
-	(void)state;
 	for (size_t i = 0; i < CROWD; i++)
 		listeners[i] = listen_to(patternd.port, "crowd");
 	assert_int_equal(int_at(post("/topics/crowd", "{\"body\":1}"), "/daemons"), 1);
@@ -250,13 +238,12 @@ static size_t topics_listed(const char *query, const char *name, int64_t *daemon
 	return json_array_size(items);
 }
 
-static void topics_with_listeners_are_listed(void **state)
+TEST(topics_with_listeners_are_listed)
 {
 	struct daemon other = { 0 }, stranger = { 0 };
 	struct events *e[5];
 	int64_t daemons;
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	daemon_start(&stranger, "--redis", redis.url, "--prefix", "stranger:");
 	e[0] = listen_to(patternd.port, "listed-a");
@@ -282,22 +269,4 @@ static void topics_with_listeners_are_listed(void **state)
 	wait_until(int_at(get("/topics/listed-b"), "/daemons") == 0, SOON_MS);
 	assert_int_equal(topics_listed("match=listed-b", "listed-b", &daemons), 0);
 	daemon_stop(&stranger);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(listeners_receive_over_daemons, stage_forget),
-		cmocka_unit_test_teardown(no_listener_is_needed, stage_forget),
-		cmocka_unit_test_teardown(a_retry_publishes_once, stage_forget),
-		cmocka_unit_test_teardown(it_reports_when_it_listens_again, stage_forget),
-		cmocka_unit_test_teardown(it_continues_while_connections_are_renewed, stage_forget),
-		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
-		cmocka_unit_test_teardown(one_that_begins_in_the_drain_ends_in_order, stage_forget),
-		cmocka_unit_test_teardown(streams_count_for_max_parked, stage_forget),
-		cmocka_unit_test_teardown(a_client_that_leaves_is_forgotten, stage_forget),
-		cmocka_unit_test_teardown(topics_with_listeners_are_listed, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("topics", tests, stage_open, stage_close);
 }

@@ -2,13 +2,7 @@
  * Topics: one stream listens to several topics and to prefixes. A prefix matches what PSUBSCRIBE
  * matches. Each message comes once, after the name of its topic.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/events.h"
 #include "../support/leap.h"
@@ -16,6 +10,7 @@
 #include "../support/stage.h"
 #include "../support/tokens.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 3000, KEPT_S = 11, NAMES_MAX = 10 };
 
@@ -56,11 +51,12 @@ static void assert_next(struct events *e, const char *topic, int number)
 	assert_is(events_next_named(e, SOON_MS), topic, number);
 }
 
-static void one_stream_has_several_topics(void **state)
+SUITE(.open = stage_open_to_leap, .close = stage_close, .after = stage_forget);
+
+TEST(one_stream_has_several_topics)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct events *here = listen_to(patternd.port, "name=prices&name=news.*&name=caf%C3%A9%20%22q%22");
 	struct events *there = listen_to(other.port, "name=*");
@@ -82,11 +78,10 @@ static void one_stream_has_several_topics(void **state)
 }
 
 /* Line breaks between the tokens of a body arrive as in the stream of one topic. */
-static void a_body_arrives_as_it_is(void **state)
+TEST(a_body_arrives_as_it_is)
 {
 	struct events *e = listen_to(patternd.port, "name=body.*&name=one");
 
-	(void)state;
 	static const char *const topics[] = { "/topics/body.x", "/topics/one" };
 	for (size_t i = 0; i < ROWS(topics); i++) {
 		assert_status(post(topics[i], "{\"body\":{\"a\":\r\n1.10,\n\"b\":\"\\u00e4\\n\"}}"), 200);
@@ -119,7 +114,7 @@ static void encode(const char *name, char *out)
 		out += sprintf(out, "%%%02X", (unsigned char)*name);
 }
 
-static void a_pattern_matches_what_psubscribe_matches(void **state)
+TEST(a_pattern_matches_what_psubscribe_matches)
 {
 	static const char *const patterns[] = { "*",     "a*",    "news.*",    "n?ws*", "n[e]ws*",
 						"a\\b*", "\xc3*", "\xc3\xa4*", " *" };
@@ -129,7 +124,6 @@ static void a_pattern_matches_what_psubscribe_matches(void **state)
 	redisContext *publisher = redisConnect("127.0.0.1", redis.port); /* the same node of a Cluster */
 	int matched = 0;
 
-	(void)state;
 	for (size_t p = 0; p < ROWS(patterns); p++) {
 		char glob[64], query[256] = "name=", target[256];
 		glob_of(patterns[p], glob);
@@ -165,7 +159,7 @@ static void a_pattern_matches_what_psubscribe_matches(void **state)
 
 /* ---- What is refused ---- */
 
-static void names_are_refused(void **state)
+TEST(names_are_refused)
 {
 	static const struct {
 		const char *query, *code;
@@ -188,7 +182,6 @@ static void names_are_refused(void **state)
 		       "out_of_range" } };
 	char target[512];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		snprintf(target, sizeof(target), "/topics/stream?%s", rows[i].query);
 		assert_problem(get(target), 400, rows[i].code, "none");
@@ -197,12 +190,11 @@ static void names_are_refused(void **state)
 }
 
 /* No topic has a `*` in its name; the error names the operation that takes one. */
-static void a_name_has_no_star(void **state)
+TEST(a_name_has_no_star)
 {
 	static const char *const methods[] = { "GET", "POST", "GET" };
 	static const char *const targets[] = { "/topics/news.*", "/topics/a*b", "/topics/news.%2A/stream" };
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(targets); i++) {
 		struct answer a = http(client, methods[i], targets[i], i == 1 ? "{\"body\":1}" : NULL);
 		assert_problem(a, 400, "invalid_name", "none");
@@ -212,11 +204,10 @@ static void a_name_has_no_star(void **state)
 }
 
 /* Ten of the longest names fit into a request's target. */
-static void ten_long_names_fit(void **state)
+TEST(ten_long_names_fit)
 {
 	char query[8192] = "", *at = query, name[201];
 
-	(void)state;
 	for (int i = 0; i < NAMES_MAX; i++) {
 		memset(name, ' ', sizeof(name) - 1);
 		name[0] = (char)('a' + i);
@@ -231,7 +222,7 @@ static void ten_long_names_fit(void **state)
 	events_close(e);
 }
 
-static void each_name_needs_its_scope(void **state)
+TEST(each_name_needs_its_scope)
 {
 	static const char *const allowed[] = { "name=news.*", "name=news.sport&name=news.a*", "name=prices" };
 	static const char *const refused[] = { "name=*",       "name=news*",         "name=n*",
@@ -239,7 +230,6 @@ static void each_name_needs_its_scope(void **state)
 	struct daemon other = { 0 };
 	char target[128];
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url, "--tokens",
 		     tokens_file("secret-0123456789",
 				 "topics:news.*:subscribe topics:prices:subscribe topics:x:publish"));
@@ -280,11 +270,10 @@ static long listening_to_patterns(void)
 	return server_command(&redis, "PUBSUB NUMSUB p:topic:{*}")->element[1]->integer;
 }
 
-static void without_patterns_nothing_is_published_twice(void **state)
+TEST(without_patterns_nothing_is_published_twice)
 {
 	struct events *one = listen_to(patternd.port, "name=cost");
 
-	(void)state;
 	leap(&patternd, KEPT_S); /* a subscription without listeners is kept for so long */
 	wait_until(listening_to_patterns() == 0, SOON_MS);
 	long before = calls_of("publish");
@@ -307,7 +296,7 @@ static void without_patterns_nothing_is_published_twice(void **state)
 
 /* ---- Hostile publishers, and what is lost ---- */
 
-static void what_others_publish_is_ignored(void **state)
+TEST(what_others_publish_is_ignored)
 {
 	static const char *const junk[] = { "",
 					    "x",
@@ -322,7 +311,6 @@ static void what_others_publish_is_ignored(void **state)
 					    "p:topic:{u.x}\n{\"body\":1}" };
 	struct events *e = listen_to(patternd.port, "name=t.*");
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(junk); i++)
 		server_command(&redis, "PUBLISH p:topic:{*} %s", junk[i]);
 	publish("t.x", 7);
@@ -334,11 +322,10 @@ static void what_others_publish_is_ignored(void **state)
  * The loss of all connections is one gap. In a Cluster there may be one gap per node, since the
  * nodes come back one after the other.
  */
-static void a_loss_of_all_is_one_gap(void **state)
+TEST(a_loss_of_all_is_one_gap)
 {
 	struct events *e = listen_to(patternd.port, "name=lost-a&name=lost-b&name=lost-c&name=lost.*");
 
-	(void)state;
 	server_kill(&redis);
 	wait_until(get("/topics/stream?name=gone").status == 503, SOON_MS);
 	wait_until(get("/topics/stream?name=gone*").status == 503, SOON_MS);
@@ -355,11 +342,10 @@ static void a_loss_of_all_is_one_gap(void **state)
 	events_close(e);
 }
 
-static void a_drain_ends_it_in_order(void **state)
+TEST(a_drain_ends_it_in_order)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct events *e = listen_to(other.port, "name=end&name=end.*");
 	kill(other.proc.pid, SIGTERM);
@@ -367,23 +353,4 @@ static void a_drain_ends_it_in_order(void **state)
 	assert_true(events_ended(e, SOON_MS));
 	events_close(e);
 	daemon_stop(&other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(one_stream_has_several_topics, stage_forget),
-		cmocka_unit_test_teardown(a_body_arrives_as_it_is, stage_forget),
-		cmocka_unit_test_teardown(a_pattern_matches_what_psubscribe_matches, stage_forget),
-		cmocka_unit_test_teardown(names_are_refused, stage_forget),
-		cmocka_unit_test_teardown(a_name_has_no_star, stage_forget),
-		cmocka_unit_test_teardown(ten_long_names_fit, stage_forget),
-		cmocka_unit_test_teardown(each_name_needs_its_scope, stage_forget),
-		cmocka_unit_test_teardown(without_patterns_nothing_is_published_twice, stage_forget),
-		cmocka_unit_test_teardown(what_others_publish_is_ignored, stage_forget),
-		cmocka_unit_test_teardown(a_loss_of_all_is_one_gap, stage_forget),
-		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("topics_patterns", tests, stage_open_to_leap, stage_close);
 }

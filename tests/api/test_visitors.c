@@ -2,16 +2,8 @@
  * Visitors and page views over HTTP: counting, unions, merges, lists and replays. (Days:
  * test_visitors_days.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 /* 29 February and 1 March 2000, 12:00. */
 #define FEB_29 "951825600000"
@@ -47,9 +39,10 @@ static const char *days_of(struct answer a)
 
 /* ---- Counting ---- */
 
-static void a_visitor_counts_once_a_day(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(a_visitor_counts_once_a_day)
 {
-	(void)state;
 	assert_true(visit("home", "\"u1\",\"u2\"", FEB_29));
 	assert_false(visit("home", "\"u2\",\"u1\",\"u1\"", FEB_29));
 	assert_true(visit("home", "\"u3\"", FEB_29));
@@ -66,9 +59,8 @@ static void a_visitor_counts_once_a_day(void **state)
 	assert_string_equal(days_of(get("/uv/home?to=2000-02-29")), "2000-02-29 3"); /* without `from` it is one day */
 }
 
-static void a_page_never_used_has_zeros(void **state)
+TEST(a_page_never_used_has_zeros)
 {
-	(void)state;
 	assert_int_equal(int_at(get("/uv/nothing"), "/count"), 0);
 	assert_int_equal(int_at(get("/pv/nothing"), "/count"), 0);
 	struct answer a = get("/uv/combine?name=x&name=y");
@@ -78,11 +70,10 @@ static void a_page_never_used_has_zeros(void **state)
 }
 
 /* Ten thousand visitors, counted within three standard errors. */
-static void the_estimate_is_as_good_as_documented(void **state)
+TEST(the_estimate_is_as_good_as_documented)
 {
 	char body[16384];
 
-	(void)state;
 	for (int call = 0; call < 10; call++) {
 		int n = snprintf(body, sizeof(body), "{\"at_ms\":0,\"visitors\":[");
 		for (int i = 0; i < 1000; i++)
@@ -93,11 +84,10 @@ static void the_estimate_is_as_good_as_documented(void **state)
 	assert_in_range(int_at(get("/uv/crowd?to=1970-01-01"), "/count"), 10000 - 243, 10000 + 243);
 }
 
-static void visitors_are_one_to_a_thousand(void **state)
+TEST(visitors_are_one_to_a_thousand)
 {
 	char body[8192];
 
-	(void)state;
 	int n = snprintf(body, sizeof(body), "{\"visitors\":[\"u\"");
 	for (int i = 0; i < 1000; i++)
 		n += snprintf(body + n, sizeof(body) - (size_t)n, ",\"u\"");
@@ -109,9 +99,8 @@ static void visitors_are_one_to_a_thousand(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void visitor_slots_make_one_union(void **state)
+TEST(visitor_slots_make_one_union)
 {
-	(void)state;
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("a", "\"u3\"", MAR_1);
 	visit("b", "\"u2\",\"u3\",\"u4\"", MAR_1);
@@ -130,11 +119,10 @@ static void visitor_slots_make_one_union(void **state)
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "?name");
 }
 
-static void merge_goes_day_by_day(void **state)
+TEST(merge_goes_day_by_day)
 {
 	static const char body[] = "{\"sources\":[\"a\",\"b\"],\"from\":\"2000-02-28\",\"to\":\"2000-03-01\"}";
 
-	(void)state;
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("b", "\"u2\",\"u3\"", FEB_29);
 	visit("b", "\"u4\"", MAR_1);
@@ -158,9 +146,8 @@ static void merge_goes_day_by_day(void **state)
 
 /* ---- Page views ---- */
 
-static void views_add_up(void **state)
+TEST(views_add_up)
 {
-	(void)state;
 	struct answer a = post("/pv/home", NULL);
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "home");
@@ -179,9 +166,8 @@ static void views_add_up(void **state)
 	assert_problem(post("/pv/home", "{\"by\":1.5}"), 400, "wrong_type", "none");
 }
 
-static void a_day_of_views_ends_at_2_53(void **state)
+TEST(a_day_of_views_ends_at_2_53)
 {
-	(void)state;
 	server_command(&redis, "MSET p:pv:{big}:2000-02-29 9007199254740990 p:pv:{big}:2000-03-01 9007199254740991");
 	assert_int_equal(int_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), INT64_C(9007199254740991));
 	struct answer a = post("/pv/big", "{\"at_ms\":" FEB_29 "}");
@@ -194,7 +180,7 @@ static void a_day_of_views_ends_at_2_53(void **state)
 
 /* ---- What is kept ---- */
 
-static void a_retry_counts_once(void **state)
+TEST(a_retry_counts_once)
 {
 	static const struct {
 		const char *target, *body, *other_body, *pointer;
@@ -205,7 +191,6 @@ static void a_retry_counts_once(void **state)
 		  "/merged_days" },
 	};
 
-	(void)state;
 	/*
 	 * In a Cluster a request over several slots, such as a merge, is not recorded:
 	 * test_visitors_slots.c.
@@ -223,13 +208,12 @@ static void a_retry_counts_once(void **state)
 	assert_int_equal(int_at(get(redis.cluster ? "/uv/home?to=1970-01-01" : "/uv/site?to=1970-01-01"), "/count"), 1);
 }
 
-static void pages_are_listed_once(void **state)
+TEST(pages_are_listed_once)
 {
 	char target[128], cursor[80] = "";
 	bool seen[30] = { false };
 	int found = 0, pages = 0;
 
-	(void)state;
 	for (int i = 0; i < 30; i++) {
 		snprintf(target, sizeof(target), "page%d", i);
 		visit(target, "\"u\"", FEB_29);
@@ -267,13 +251,12 @@ static void pages_are_listed_once(void **state)
 }
 
 /* DELETE removes all days of one kind, visitors or views. The other kind and other pages stay. */
-static void a_page_is_deleted_whole(void **state)
+TEST(a_page_is_deleted_whole)
 {
 	static const char *const ends[] = { "0", FEB_29, "1795310461802", "4102444800000" };
 	static const char *const kinds[][2] = { { "/uv/home", "/pv/home" }, { "/pv/home", "/uv/home" } };
 	char body[64];
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		visit("other", "\"u\"", FEB_29);
 		for (size_t i = 0; i < 4; i++) {
@@ -309,9 +292,8 @@ static struct answer patch(const char *target, const char *body)
 	return http(client, "PATCH", target, body);
 }
 
-static void a_total_outlives_the_days(void **state)
+TEST(a_total_outlives_the_days)
 {
-	(void)state;
 	visit("home", "\"u1\",\"u2\"", FEB_29);
 	assert_total("/uv/home", -1);
 	struct answer a = patch("/uv/home", "{\"keep_total\":true}");
@@ -341,9 +323,8 @@ static void a_total_outlives_the_days(void **state)
 	assert_int_equal(int_at(patch("/uv/home", "{\"keep_total\":true}"), "/total_count"), 0);
 }
 
-static void a_total_of_views_outlives_the_days(void **state)
+TEST(a_total_of_views_outlives_the_days)
 {
-	(void)state;
 	assert_status(post("/pv/home", "{\"by\":4}"), 200);
 	assert_total("/pv/home", -1);
 	assert_int_equal(int_at(patch("/pv/home", "{\"keep_total\":true}"), "/total_count"), 0);
@@ -360,12 +341,11 @@ static void a_total_of_views_outlives_the_days(void **state)
 }
 
 /* A page with a total is listed even if it has no day. */
-static void a_page_with_a_total_is_listed_and_deleted(void **state)
+TEST(a_page_with_a_total_is_listed_and_deleted)
 {
 	static const char *const kinds[] = { "/uv", "/pv" };
 	char target[32];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(target, sizeof(target), "%s/home", kinds[i]);
 		assert_status(patch(target, "{}"), 200);
@@ -381,9 +361,8 @@ static void a_page_with_a_total_is_listed_and_deleted(void **state)
 }
 
 /* Each answer that is about one page has the page's name. */
-static void answers_have_the_name_of_the_page(void **state)
+TEST(answers_have_the_name_of_the_page)
 {
-	(void)state;
 	assert_string_equal(text_at(post("/uv/home", "{\"visitors\":[\"u\"]}"), "/name"), "home");
 	assert_string_equal(text_at(post("/pv/home", NULL), "/name"), "home");
 	assert_string_equal(text_at(get("/uv/home"), "/name"), "home");
@@ -391,7 +370,7 @@ static void answers_have_the_name_of_the_page(void **state)
 	assert_string_equal(text_at(post("/uv/all/merge", "{\"sources\":[\"home\"]}"), "/name"), "all");
 }
 
-static void names_of_all_kinds(void **state)
+TEST(names_of_all_kinds)
 {
 	static const char *const rows[][2] = {
 		{ "a%2Fb", "a/b" },
@@ -410,7 +389,6 @@ static void names_of_all_kinds(void **state)
 	};
 	char target[96];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		visit(rows[i][0], "\"ü/1\"", FEB_29);
 		snprintf(target, sizeof(target), "/uv/%s?to=2000-02-29", rows[i][0]);
@@ -423,12 +401,11 @@ static void names_of_all_kinds(void **state)
 			       "none");
 }
 
-static void foreign_keys_are_reported_and_kept(void **state)
+TEST(foreign_keys_are_reported_and_kept)
 {
 	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/combine?name=x&name=f&to=2000-02-29",
 					       "/pv/f?to=2000-02-29" };
 
-	(void)state;
 	server_command(&redis, "MSET p:uv:{f}:2000-02-29 mine p:pv:{f}:2000-02-29 mine");
 	for (size_t i = 0; i < 3; i++)
 		assert_problem(get(targets[i]), 500, "foreign_key", "none");
@@ -440,29 +417,4 @@ static void foreign_keys_are_reported_and_kept(void **state)
 	assert_problem(post("/uv/a/merge", "{\"sources\":[\"f\"],\"to\":\"2000-02-29\"}"), 500, "foreign_key", "none");
 	assert_string_equal(server_command(&redis, "GET p:uv:{f}:2000-02-29")->str, "mine");
 	assert_string_equal(server_command(&redis, "GET p:pv:{f}:2000-02-29")->str, "mine");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_visitor_counts_once_a_day, stage_forget),
-		cmocka_unit_test_teardown(a_page_never_used_has_zeros, stage_forget),
-		cmocka_unit_test_teardown(the_estimate_is_as_good_as_documented, stage_forget),
-		cmocka_unit_test_teardown(visitors_are_one_to_a_thousand, stage_forget),
-		cmocka_unit_test_teardown(visitor_slots_make_one_union, stage_forget),
-		cmocka_unit_test_teardown(merge_goes_day_by_day, stage_forget),
-		cmocka_unit_test_teardown(views_add_up, stage_forget),
-		cmocka_unit_test_teardown(a_day_of_views_ends_at_2_53, stage_forget),
-		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
-		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
-		cmocka_unit_test_teardown(a_page_is_deleted_whole, stage_forget),
-		cmocka_unit_test_teardown(a_total_outlives_the_days, stage_forget),
-		cmocka_unit_test_teardown(a_total_of_views_outlives_the_days, stage_forget),
-		cmocka_unit_test_teardown(a_page_with_a_total_is_listed_and_deleted, stage_forget),
-		cmocka_unit_test_teardown(answers_have_the_name_of_the_page, stage_forget),
-		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
-		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("visitors and views", tests, stage_open, stage_close);
 }

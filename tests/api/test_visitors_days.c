@@ -3,17 +3,10 @@
  * Redis's clock alone defines today. (Counting: test_visitors.c.)
  */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 
 enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
 
@@ -36,7 +29,9 @@ static const char *redis_today(int days_on)
 	return day;
 }
 
-static void the_day_is_by_at_ms(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+TEST(the_day_is_by_at_ms)
 {
 	static const struct {
 		const char *at_ms, *day; /* NULL: out of range */
@@ -53,7 +48,6 @@ static void the_day_is_by_at_ms(void **state)
 	};
 	char body[96], key[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(body, sizeof(body), "{\"visitors\":[\"u\"],\"at_ms\":%s}", rows[i].at_ms);
 		struct answer visited = post("/uv/d", body);
@@ -76,7 +70,7 @@ static void the_day_is_by_at_ms(void **state)
 	assert_int_equal(int_at(get("/pv/d"), "/count"), 1);
 }
 
-static void the_day_is_by_date(void **state)
+TEST(the_day_is_by_date)
 {
 	static const struct {
 		const char *date, *code; /* NULL: it is counted */
@@ -92,7 +86,6 @@ static void the_day_is_by_date(void **state)
 	};
 	char body[96], target[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(body, sizeof(body), "{\"visitors\":[\"u\"],\"date\":\"%s\"}", rows[i].date);
 		struct answer visited = post("/uv/d", body);
@@ -121,7 +114,7 @@ static void the_day_is_by_date(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void ranges_have_an_order_and_an_end(void **state)
+TEST(ranges_have_an_order_and_an_end)
 {
 	static const struct {
 		const char *target, *pointer; /* NULL: 200 */
@@ -151,7 +144,6 @@ static void ranges_have_an_order_and_an_end(void **state)
 	};
 	char body[128];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) + sizeof(merges) / sizeof(*merges); i++) {
 		size_t m = i - sizeof(rows) / sizeof(*rows);
 		bool is_merge = i >= sizeof(rows) / sizeof(*rows);
@@ -168,7 +160,7 @@ static void ranges_have_an_order_and_an_end(void **state)
 	assert_int_equal(json_array_size(json_at(get(rows[0].target), "/days")), 400);
 }
 
-static void a_day_must_be_one_of_the_calendar(void **state)
+TEST(a_day_must_be_one_of_the_calendar)
 {
 	static const char *const days[] = {
 		"2026-02-30", "2025-02-29", "1900-02-29", "2026-13-01", "2026-00-01", "2026-11-00", "2026-11-31",
@@ -178,7 +170,6 @@ static void a_day_must_be_one_of_the_calendar(void **state)
 										       "/uv/combine?name=a&" };
 	char target[96], body[96], pointer[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(days) / sizeof(*days); i++)
 		for (size_t p = 0; p < 2; p++) {
 			snprintf(target, sizeof(target), "%s%s=%s", targets[i % 3], parameters[p], days[i]);
@@ -195,13 +186,12 @@ static void a_day_must_be_one_of_the_calendar(void **state)
 	assert_status(get("/uv/a?to=2024-02-29"), 200);
 }
 
-static void days_are_kept_for_the_retention_only(void **state)
+TEST(days_are_kept_for_the_retention_only)
 {
 	static const char *const keys[] = { "p:uv:{a}:2000-02-29", "p:pv:{a}:2000-02-29", "p:uv:{site}:2000-02-29" };
 	struct daemon brief = { 0 };
 	static const int kept_s[] = { 400 * DAY_S, KEPT_DAYS * DAY_S };
 
-	(void)state;
 	daemon_start(&brief, "--redis", redis.url, "--uv-retention-days", "30");
 	struct client *const clients[] = { client, client_open(brief.port) };
 	for (size_t i = 0; i < 2; i++) {
@@ -292,28 +282,13 @@ static void count_by(const char *preload, const char *offset, int days_off)
 	stage_forget(NULL);
 }
 
-static void today_is_by_the_clock_of_redis(void **state)
+TEST(today_is_by_the_clock_of_redis)
 {
 	const char *preload = fake_clock();
 
-	(void)state;
 	if (!preload)
 		skip();
 	count_by(preload, "+0", 0);
 	count_by(preload, "+3d", 3);
 	count_by(preload, "-40d", -40);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_day_is_by_at_ms, stage_forget),
-		cmocka_unit_test_teardown(the_day_is_by_date, stage_forget),
-		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
-		cmocka_unit_test_teardown(a_day_must_be_one_of_the_calendar, stage_forget),
-		cmocka_unit_test_teardown(days_are_kept_for_the_retention_only, stage_forget),
-		cmocka_unit_test_teardown(today_is_by_the_clock_of_redis, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("days", tests, stage_open, stage_close);
 }

@@ -2,17 +2,10 @@
  * Visitors of pages in several slots of a Redis Cluster are counted and merged exactly as in one
  * slot, and no temporary key remains.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/pair.h"
 #include "../support/redis_cluster.h"
 #include "../support/slot_names.h"
+#include "test.h"
 
 #define FEB_29 "951825600000"
 #define MAR_1 "951912000000"
@@ -65,11 +58,10 @@ static void must_have_no_scratch(void)
 	assert_int_equal(keys->elements, 0);
 }
 
-static void a_union_is_the_same_as_in_one_slot(void **state)
+TEST(a_union_is_the_same_as_in_one_slot)
 {
 	char pointer[32];
 
-	(void)state;
 	visit_all();
 	struct answer apart = count(middle, high, low), together = count(beside[0], beside[1], name_beside(low, 3));
 	assert_status(apart, 200);
@@ -85,9 +77,8 @@ static void a_union_is_the_same_as_in_one_slot(void **state)
 	must_have_no_scratch();
 }
 
-static void pages_never_used_count_nothing(void **state)
+TEST(pages_never_used_count_nothing)
 {
-	(void)state;
 	struct answer a = count(low, middle, high);
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 0);
@@ -117,9 +108,8 @@ static struct answer days_of(const char *page)
 	return http(pair.c[1], "GET", target, NULL);
 }
 
-static void a_merge_is_the_same_as_in_one_slot(void **state)
+TEST(a_merge_is_the_same_as_in_one_slot)
 {
-	(void)state;
 	visit_all();
 	struct answer a = merge(low, middle, high, NULL), b = merge(name_beside(low, 3), beside[0], beside[1], NULL);
 	assert_status(a, 200);
@@ -148,9 +138,8 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_int_equal(int_at(a, "/total_count"), int_at(a, "/count"));
 }
 
-static void a_record_needs_one_slot(void **state)
+TEST(a_record_needs_one_slot)
 {
-	(void)state;
 	visit(middle, 0, 3, FEB_29);
 	assert_problem(merge(low, middle, high, "Idempotency-Key: k"), 400, "idempotency_unavailable", "none");
 	assert_int_equal(int_at(days_of(low), "/count"), 0);
@@ -159,11 +148,10 @@ static void a_record_needs_one_slot(void **state)
 		assert_int_equal(int_at(merge(low, beside[0], beside[1], "Idempotency-Key: k"), "/merged_days"), 1);
 }
 
-static void what_is_not_a_sketch_changes_nothing(void **state)
+TEST(what_is_not_a_sketch_changes_nothing)
 {
 	char key[64];
 
-	(void)state;
 	visit(middle, 0, 3, FEB_29);
 	snprintf(key, sizeof(key), "p:uv:{%s}:2000-03-01", high);
 	server_command(&pair.redis, "SET %s foreign", key);
@@ -181,13 +169,12 @@ static void what_is_not_a_sketch_changes_nothing(void **state)
 }
 
 /* The most that one request may ask: 400 sketches, all of them dense. */
-static void four_hundred_sketches(void **state)
+TEST(four_hundred_sketches)
 {
 	static char target[8192];
 	char key[64];
 	size_t n = (size_t)snprintf(target, sizeof(target), "/uv/combine?from=2000-02-01&to=2000-03-11");
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		for (int day = 0; day < 40; day++) {
 			snprintf(key, sizeof(key), "p:uv:{page%d}:2000-%02d-%02d", i, 2 + day / 29, 1 + day % 29);
@@ -211,16 +198,4 @@ static int open_on_a_cluster(void **state)
 	return pair_open(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_union_is_the_same_as_in_one_slot, pair_forget),
-		cmocka_unit_test_teardown(pages_never_used_count_nothing, pair_forget),
-		cmocka_unit_test_teardown(a_merge_is_the_same_as_in_one_slot, pair_forget),
-		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
-		cmocka_unit_test_teardown(what_is_not_a_sketch_changes_nothing, pair_forget),
-		cmocka_unit_test_teardown(four_hundred_sketches, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("visitors in several slots", tests, open_on_a_cluster, pair_close);
-}
+SUITE(.open = open_on_a_cluster, .close = pair_close, .after = pair_forget);

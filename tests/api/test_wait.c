@@ -3,16 +3,8 @@
  * then. (Many waiters, and their cost: test_wait_many.c; several daemons: test_wait_daemons.c;
  * clients that disconnect: faults/test_wait_leaving.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, SLACK_MS = 1500, MOMENT_MS = 150 };
@@ -61,7 +53,7 @@ static void send_one(const char *body)
 
 /* ---- The time to wait ---- */
 
-static void an_empty_queue_is_waited_at_for_wait_ms(void **state)
+TEST(an_empty_queue_is_waited_at_for_wait_ms)
 {
 	static const struct {
 		const char *target, *body;
@@ -75,7 +67,6 @@ static void an_empty_queue_is_waited_at_for_wait_ms(void **state)
 		{ "/queues/receive", "{\"queues\":[\"q\"]}", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct answer a = post(rows[i].target, rows[i].body);
 		assert_int_equal(count_in(a), 0);
@@ -85,9 +76,8 @@ static void an_empty_queue_is_waited_at_for_wait_ms(void **state)
 	assert_int_equal(waiting_at(&patternd), 0);
 }
 
-static void what_is_there_is_not_waited_for(void **state)
+TEST(what_is_there_is_not_waited_for)
 {
-	(void)state;
 	send_one("{\"body\":1}");
 	struct answer a = post(receive_q, "{\"limit\":10," LONG "}"); /* one is enough */
 	assert_int_equal(count_in(a), 1);
@@ -181,12 +171,13 @@ static void an_event_ends_it(void **state)
 	raw_close(w);
 }
 
+TEST_ROWS(an_event_ends_it, events, name);
+
 /* ---- A try that fails ---- */
 
 /* The next attempt meets a foreign key, so the wait ends with a problem and nothing hangs. */
-static void a_try_that_fails_ends_it(void **state)
+TEST(a_try_that_fails_ends_it)
 {
-	(void)state;
 	delayed_for_a_moment();
 	struct raw *w = parked("{" LONG "}");
 	server_command(&redis, "SET p:queue:{q}:dead foreign");
@@ -197,9 +188,8 @@ static void a_try_that_fails_ends_it(void **state)
 
 /* ---- What is delivered ---- */
 
-static void what_was_asked_for_holds_for_waiters(void **state)
+TEST(what_was_asked_for_holds_for_waiters)
 {
-	(void)state;
 	struct raw *first = parked("{" LONG ",\"limit\":3,\"visibility_ms\":5000}");
 	struct raw *second = parked("{" LONG ",\"limit\":3,\"acknowledge\":true}");
 	send_one("{\"messages\":[{\"body\":5,\"priority\":9},{\"body\":3},{\"body\":4},{\"body\":1,\"priority\":0},"
@@ -224,11 +214,10 @@ static void what_was_asked_for_holds_for_waiters(void **state)
 }
 
 /* Each of several requests on one connection may wait. */
-static void a_worker_waits_again_and_again(void **state)
+TEST(a_worker_waits_again_and_again)
 {
 	char body[32];
 
-	(void)state;
 	struct raw *w = raw_connect(patternd.port);
 	for (int i = 0; i < 20; i++) {
 		assert_true(waiter_ask(w, receive_q, "{" LONG "}", ""));
@@ -250,11 +239,10 @@ static void a_worker_waits_again_and_again(void **state)
  * Answers are sent in the same iteration, whatever else that iteration has to do (the grace polls
  * of some requests end in it).
  */
-static void what_is_due_in_a_moment_is_answered_then(void **state)
+TEST(what_is_due_in_a_moment_is_answered_then)
 {
 	struct raw *w = raw_connect(patternd.port), *sender = raw_connect(patternd.port);
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		assert_true(waiter_ask(w, receive_q, "{" LONG "}", ""));
 		assert_true(waiter_ask(sender, "/queues/q/messages", "{\"body\":1,\"delay_ms\":2}", ""));
@@ -266,12 +254,11 @@ static void what_is_due_in_a_moment_is_answered_then(void **state)
 }
 
 /* A request of any size is kept while it waits, and is complete at each attempt. */
-static void a_long_request_waits_too(void **state)
+TEST(a_long_request_waits_too)
 {
 	static const char name[] = "%E2%82%AC%E2%82%AC%2F%20";
 	char target[64 + 2 * sizeof(name)], *body = malloc(20000), headers[1200];
 
-	(void)state;
 	assert_non_null(body);
 	snprintf(target, sizeof(target), "/queues/%s/receive", name);
 	snprintf(body, 20000, "{%16000s" LONG ",\"limit\":7%3000s}", "", "");
@@ -287,24 +274,4 @@ static void a_long_request_waits_too(void **state)
 	free(body);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test_teardown(an_empty_queue_is_waited_at_for_wait_ms, forget),
-		cmocka_unit_test_teardown(what_is_there_is_not_waited_for, forget),
-		cmocka_unit_test_teardown(a_try_that_fails_ends_it, forget),
-		cmocka_unit_test_teardown(what_was_asked_for_holds_for_waiters, forget),
-		cmocka_unit_test_teardown(a_worker_waits_again_and_again, forget),
-		cmocka_unit_test_teardown(what_is_due_in_a_moment_is_answered_then, forget),
-		cmocka_unit_test_teardown(a_long_request_waits_too, forget),
-	};
-	static struct CMUnitTest tests[ROWS(others) + ROWS(events)];
-
-	memcpy(tests, others, sizeof(others));
-	for (size_t i = 0; i < ROWS(events); i++)
-		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = events[i].name,
-							       .test_func = an_event_ends_it,
-							       .teardown_func = forget,
-							       .initial_state = (void *)(uintptr_t)&events[i] };
-	return cmocka_run_group_tests_name("wait", tests, stage_open, stage_close);
-}
+SUITE(.open = stage_open, .close = stage_close, .after = forget);

@@ -7,17 +7,10 @@
  * PATTERND_WAITERS=10000 in the environment sets the number of waiters, and makes the test measure
  * for ten seconds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum {
@@ -141,13 +134,14 @@ static double baseline_bytes(int count)
 	return grown;
 }
 
-static void waiting_costs_nothing(void **state)
+SUITE(.open = stage_open, .close = stage_close, .after = forget);
+
+TEST(waiting_costs_nothing)
 {
 	int count = count_wanted(), look_ms = getenv("PATTERND_WAITERS") ? 10000 : 1000;
 	char most[16];
 	struct daemon d = { 0 };
 
-	(void)state;
 	double least = baseline_bytes(count);
 	snprintf(most, sizeof(most), "%d", count + OTHER_FILES);
 	daemon_start(&d, "--redis", redis.url, "--max-connections", most, "--max-parked", most);
@@ -201,7 +195,7 @@ static void wake_in_vain(const char *kind, const char *name)
  * Whichever operation waits, an attempt frees what it allocated, and the request keeps its input. A
  * client that disconnects afterwards costs the removal of its ticket at most.
  */
-static void attempts_accumulate_no_memory(void **state)
+TEST(attempts_accumulate_no_memory)
 {
 	static const struct {
 		const char *kind, *name, *target, *body;
@@ -215,7 +209,6 @@ static void attempts_accumulate_no_memory(void **state)
 		{ "cache", "c", "/cache/c/fill", LONG, 1 },
 	};
 
-	(void)state;
 	assert_status(post("/locks/l", "{\"ttl_ms\":600000}"), 201);
 	assert_status(post("/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":600000}"), 201);
 	assert_status(post("/cache/c/fill", "{\"fill_ms\":600000}"), 201);
@@ -277,9 +270,8 @@ static long long commands_per_message(int crowd)
 	return most;
 }
 
-static void wake_ups_cost_per_message_not_per_waiter(void **state)
+TEST(wake_ups_cost_per_message_not_per_waiter)
 {
-	(void)state;
 	/* One script sends, and one receives. */
 	assert_int_equal(commands_per_message(1), 2);
 	forget(NULL);
@@ -287,11 +279,10 @@ static void wake_ups_cost_per_message_not_per_waiter(void **state)
 }
 
 /* A batch, sent at once or due at the same time, costs one attempt per message. */
-static void a_batch_costs_a_try_a_message(void **state)
+TEST(a_batch_costs_a_try_a_message)
 {
 	static const char *const delays[] = { "", ",\"delay_ms\":100" };
 
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		char body[MESSAGES * 40], *at = body + sprintf(body, "{\"messages\":[");
 		line_up(CROWD);
@@ -312,16 +303,4 @@ static void a_batch_costs_a_try_a_message(void **state)
 		wait_until(waiting_at(&patternd) == 0, SOON_MS);
 		forget(NULL);
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(waiting_costs_nothing, forget),
-		cmocka_unit_test_teardown(attempts_accumulate_no_memory, forget),
-		cmocka_unit_test_teardown(wake_ups_cost_per_message_not_per_waiter, forget),
-		cmocka_unit_test_teardown(a_batch_costs_a_try_a_message, forget),
-	};
-
-	return cmocka_run_group_tests_name("the cost of waiting", tests, stage_open, stage_close);
 }

@@ -4,17 +4,10 @@
  * are served.
  */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, SIDES = 2, CROWD = 10, MESSAGES = 200, LEAST_SHARE = MESSAGES / 20, MOST_TAKEN = 3 };
@@ -45,7 +38,6 @@ static int new_queue(void **state)
 {
 	static int serial;
 
-	(void)state;
 	snprintf(queue, sizeof(queue), "q%d", serial++);
 	snprintf(queue_target, sizeof(queue_target), "/queues/%s", queue);
 	snprintf(receive_target, sizeof(receive_target), "/queues/%s/receive", queue);
@@ -98,15 +90,16 @@ static int64_t number_for(struct raw *r)
 	return number_in(waiter_answer(r, receive_target, SOON_MS));
 }
 
+SUITE(.open = open_both, .close = close_both, .before = new_queue, .after = forget);
+
 /*
  * A daemon learns the instants that another daemon set: for a delay, for the end of a delivery, and
  * for a rejected delivery.
  */
-static void what_becomes_due_through_one_is_due_at_the_other(void **state)
+TEST(what_becomes_due_through_one_is_due_at_the_other)
 {
 	char target[128];
 
-	(void)state;
 	without_backoff();
 	struct raw *w = ask(&other, "{" LONG ",\"visibility_ms\":150}", "");
 	settle(0, 1, 1);
@@ -128,11 +121,10 @@ static void what_becomes_due_through_one_is_due_at_the_other(void **state)
  * answered, the retry gets the same answer when it is woken, and the message that it did not need
  * goes to the next waiter.
  */
-static void what_wakes_a_retry_goes_to_the_next(void **state)
+TEST(what_wakes_a_retry_goes_to_the_next)
 {
 	static const char key[] = "Idempotency-Key: one\r\n";
 
-	(void)state;
 	struct raw *original = ask(&patternd, "{" LONG "}", key);
 	settle(1, 0, 1);
 	struct raw *retry = ask(&other, "{" LONG "}", key);
@@ -202,7 +194,7 @@ static void serve(int count, bool seen[], int shares[SIDES])
 	}
 }
 
-static void neither_starves(void **state)
+TEST(neither_starves)
 {
 	for (int burst = 1; burst <= 25; burst += 24) {
 		bool seen[MESSAGES] = { false };
@@ -223,12 +215,11 @@ static void neither_starves(void **state)
 
 /* ---- One is gone ---- */
 
-static void waiters_at_the_other_get_all(void **state)
+TEST(waiters_at_the_other_get_all)
 {
 	struct daemon doomed = { 0 };
 	struct raw *victims[CROWD], *w[CROWD];
 
-	(void)state;
 	daemon_start(&doomed, "--redis", redis.url);
 	for (int i = 0; i < CROWD; i++) {
 		victims[i] = ask(&doomed, "{" LONG "}", "");
@@ -276,7 +267,7 @@ static int work(struct raw *w, const char *body, bool seen[], int *twice)
  * A daemon is killed under load. The messages that it had received come back when their deliveries
  * end, and no other message is delivered twice.
  */
-static void what_a_killed_one_had_taken_comes_back(void **state)
+TEST(what_a_killed_one_had_taken_comes_back)
 {
 	static const char body[] = "{" LONG ",\"visibility_ms\":1000,\"limit\":3}";
 	struct daemon doomed = { 0 };
@@ -284,7 +275,6 @@ static void what_a_killed_one_had_taken_comes_back(void **state)
 	bool seen[MESSAGES] = { false };
 	int twice = 0;
 
-	(void)state;
 	without_backoff();
 	daemon_start(&doomed, "--redis", redis.url);
 	for (int i = 0; i < CROWD; i++)
@@ -308,19 +298,4 @@ static void what_a_killed_one_had_taken_comes_back(void **state)
 		raw_close(victims[i]);
 	raw_close(w);
 	raw_close(sender);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, new_queue, forget)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(what_becomes_due_through_one_is_due_at_the_other),
-		TEST(what_wakes_a_retry_goes_to_the_next),
-		TEST(neither_starves),
-		TEST(waiters_at_the_other_get_all),
-		TEST(what_a_killed_one_had_taken_comes_back),
-	};
-
-	return cmocka_run_group_tests_name("waiting at two daemons", tests, open_both, close_both);
 }

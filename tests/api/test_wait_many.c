@@ -3,16 +3,8 @@
  * first served, and the others are not affected. Duplicates of a request that waits. (The cost of
  * waiting: test_wait_cost.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stage.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 5000, CROWD = 50 };
@@ -54,17 +46,18 @@ static int64_t number_for(struct raw *r)
 	return number_in(waiter_answer(r, receive_q, SOON_MS));
 }
 
+SUITE(.open = stage_open, .close = stage_close, .after = forget);
+
 /*
  * The first client receives a message, and the second finds none. Then a message is sent. The
  * daemon learns of that message before it gets the replies to the two receives. The first client no
  * longer needs the wake-up, so the wake-up must go to the second. (Redis executes all three
  * commands in one iteration, and then writes to the subscriber first.)
  */
-static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
+TEST(a_wake_up_that_one_needs_no_more_goes_to_the_next)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	if (redis.cluster)
 		skip(); /* the test counts commands, and reading the map of a Cluster is one */
 	daemon_start(&d, "--redis", redis.url, "--pool-size", "1");
@@ -119,9 +112,8 @@ static int answered_in_crowd(void)
 	return answered;
 }
 
-static void first_come_first_served(void **state)
+TEST(first_come_first_served)
 {
-	(void)state;
 	gather("{" LONG "}");
 	for (int i = 0; i < CROWD; i++) {
 		send_number(i);
@@ -133,9 +125,8 @@ static void first_come_first_served(void **state)
 }
 
 /* A waiter keeps its place, however many attempts fail. */
-static void a_try_in_vain_costs_no_place(void **state)
+TEST(a_try_in_vain_costs_no_place)
 {
-	(void)state;
 	struct raw *first = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 	struct raw *second = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 	for (int i = 0; i < 20; i++) {
@@ -156,12 +147,11 @@ static void a_try_in_vain_costs_no_place(void **state)
  * Messages are sent, come due or are resumed all at once. Each goes to one waiter, and no waiter is
  * left while there is a message.
  */
-static void each_of_many_goes_to_one(void **state)
+TEST(each_of_many_goes_to_one)
 {
 	static const char *const ways[] = { "", ",\"delay_ms\":100", "" };
 	char *body = malloc(CROWD * 64);
 
-	(void)state;
 	assert_non_null(body);
 	for (int way = 0; way < 3; way++) {
 		bool seen[CROWD] = { false };
@@ -186,9 +176,8 @@ static void each_of_many_goes_to_one(void **state)
 	free(body);
 }
 
-static void max_spares_the_others_the_way(void **state)
+TEST(max_spares_the_others_the_way)
 {
-	(void)state;
 	struct raw *w[3];
 	for (int i = 0; i < 3; i++)
 		w[i] = waiter_parked(&patternd, &redis, "q", "{" LONG ",\"limit\":5}");
@@ -210,11 +199,10 @@ static void max_spares_the_others_the_way(void **state)
 
 #define KEY "Idempotency-Key: one"
 
-static void a_duplicate_of_a_waiter_is_refused(void **state)
+TEST(a_duplicate_of_a_waiter_is_refused)
 {
 	static const char body[] = "{" LONG ",\"visibility_ms\":60000}";
 
-	(void)state;
 	struct raw *first = waiter_parked_with(&patternd, &redis, "q", body, KEY "\r\n");
 	assert_problem(http(client, "POST", receive_q, body, KEY), 409, "request_in_progress", "none");
 	assert_problem(http(client, "POST", receive_q, body, "Idempotency-Key: \"one\""), 409, "request_in_progress",
@@ -240,11 +228,10 @@ static void a_duplicate_of_a_waiter_is_refused(void **state)
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
 }
 
-static void a_duplicate_of_many_queues_is_refused(void **state)
+TEST(a_duplicate_of_many_queues_is_refused)
 {
 	static const char target[] = "/queues/receive", body[] = "{\"queues\":[\"q\",\"r\"]," LONG "}";
 
-	(void)state;
 	if (redis.cluster)
 		skip(); /* over several slots nothing is recorded: test_queues_slots.c */
 	struct raw *first = waiter_at(&patternd, target, body, KEY "\r\n");
@@ -263,9 +250,8 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
  * A request that received nothing is not recorded: after it disconnected or waited in vain, its key
  * is free.
  */
-static void a_key_is_free_again(void **state)
+TEST(a_key_is_free_again)
 {
-	(void)state;
 	struct raw *first = waiter_parked_with(&patternd, &redis, "q", "{" LONG "}", KEY "\r\n");
 	raw_close(first);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
@@ -275,20 +261,4 @@ static void a_key_is_free_again(void **state)
 	send_number(1);
 	assert_int_equal(number_for(again), 1);
 	raw_close(again);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(first_come_first_served, forget),
-		cmocka_unit_test_teardown(a_try_in_vain_costs_no_place, forget),
-		cmocka_unit_test_teardown(each_of_many_goes_to_one, forget),
-		cmocka_unit_test_teardown(max_spares_the_others_the_way, forget),
-		cmocka_unit_test_teardown(a_wake_up_that_one_needs_no_more_goes_to_the_next, forget),
-		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_refused, forget),
-		cmocka_unit_test_teardown(a_duplicate_of_many_queues_is_refused, forget),
-		cmocka_unit_test_teardown(a_key_is_free_again, forget),
-	};
-
-	return cmocka_run_group_tests_name("many who wait", tests, stage_open, stage_close);
 }

@@ -3,19 +3,11 @@
  * token, a token with all scopes but the needed one, a token with only that scope, and two tokens
  * at once. The contract names the needed scope (x-scope), so a new operation cannot be forgotten.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/per_operation.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/tokens.h"
+#include "test.h"
 
 enum { SCOPE_BYTES = 512, NEEDS_MAX = 24, ACTIONS_MAX = 128 };
 
@@ -205,7 +197,6 @@ static void print_tokens(FILE *out)
 
 static int set_up(void **state)
 {
-	(void)state;
 	learn_actions();
 	return stage_open_with_tokens(print_tokens);
 }

@@ -4,16 +4,8 @@
  * get an answer. Each write must happen once. A repetition, later or at the same time, must get the
  * same answer.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/waiter.h"
+#include "test.h"
 #include "through_proxy.h"
 
 enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 60, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
@@ -206,6 +198,8 @@ static void every_key_counts_once(void **state)
 	assert_done_once(writes);
 }
 
+TEST_ROWS(every_key_counts_once, places, name);
+
 static const char receive_target[] = "/queues/w/receive",
 		  receive_body[] = "{\"wait_ms\":30000,\"visibility_ms\":60000}",
 		  receive_key[] = "Idempotency-Key: one\r\n";
@@ -238,9 +232,8 @@ static void both_get_the_answer(struct raw *const both[2], const char *id)
  * A second request is refused while the first waits. When the first loses its reply, both requests
  * get its result later, and no other client does.
  */
-static void a_second_request_gets_what_was_cut_off(void **state)
+TEST(a_second_request_gets_what_was_cut_off)
 {
-	(void)state;
 	struct raw *first = waiter_parked_with(&patternd, &redis, "w", receive_body, receive_key);
 	struct raw *twin = waiter_at(&patternd, receive_target, receive_body, receive_key);
 	assert_problem(raw_answer(twin, SOON_MS), 409, "request_in_progress", "none");
@@ -260,26 +253,15 @@ static void a_second_request_gets_what_was_cut_off(void **state)
 
 static int set_up_all(void **state)
 {
-	(void)state;
 	return start_through_proxy("10000");
 }
 
 /* Removes what the test before left behind, whether it failed or not. */
 static int set_up(void **state)
 {
-	(void)state;
 	heal();
 	server_command(&redis, "FLUSHALL");
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		{ places[0].name, every_key_counts_once, set_up, NULL, (void *)(uintptr_t)&places[0] },
-		{ places[1].name, every_key_counts_once, set_up, NULL, (void *)(uintptr_t)&places[1] },
-		cmocka_unit_test_setup(a_second_request_gets_what_was_cut_off, set_up),
-	};
-
-	return cmocka_run_group_tests_name("answers that are cut off", tests, set_up_all, stop_through_proxy);
-}
+SUITE(.open = set_up_all, .close = stop_through_proxy, .before = set_up);

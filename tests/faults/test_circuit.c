@@ -4,15 +4,7 @@
  * then every request fails at once. It is half open during the handshake of a connection, which is
  * the probe. A caller waits in vain only once, however many connections the pool has.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/daemon.h"
@@ -21,6 +13,7 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum {
 	TIMEOUT_MS = 500,
@@ -39,14 +32,12 @@ static struct redis_server redis;
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	proc_signal(&redis.proc, SIGCONT); /* a failed test left the server in this state */
 	server_stop(&redis);
 	return 0;
@@ -128,15 +119,16 @@ static void close_pool(struct pool *p)
 	daemon_stop(&p->d);
 }
 
+SUITE(.open = set_up, .close = tear_down, .columns = 2);
+
 /*
  * One caller sends one request after the other. It waits in vain once, not once for each connection
  * of the pool.
  */
-static void one_caller_waits_once(void **state)
+TEST(one_caller_waits_once)
 {
 	static struct pool pools[POOLS] = { { .size = "1" }, { .size = "2" }, { .size = "8" } };
 
-	(void)state;
 	for (int k = 0; k < POOLS; k++)
 		open_pool(&pools[k]);
 	proc_signal(&redis.proc, SIGSTOP);
@@ -156,14 +148,13 @@ static void one_caller_waits_once(void **state)
  * Many callers send at once. Each request under way waits until its timeout, no longer. Later
  * requests do not wait.
  */
-static void a_crowd_waits_once(void **state)
+TEST(a_crowd_waits_once)
 {
 	static const char ask[] = "POST /pv/crowd HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	struct raw *callers[CROWD];
 	struct daemon d = { 0 };
 	int lost = 0;
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "500");
 	for (int i = 0; i < CROWD; i++) {
 		callers[i] = raw_connect(d.port);
@@ -220,7 +211,7 @@ static int64_t crowd_asks(const struct daemon *d, struct raw *callers[CROWD], in
  * Redis is stopped and continued repeatedly under twenty thousand requests. Each request must be
  * answered in time.
  */
-static void twenty_thousand_are_answered_in_time(void **state)
+TEST(twenty_thousand_are_answered_in_time)
 {
 	enum { ROUNDS = 320, SPELL = 32 };
 	struct raw *callers[CROWD];
@@ -228,7 +219,6 @@ static void twenty_thousand_are_answered_in_time(void **state)
 	int64_t slowest_us = 0;
 	int counts[600] = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "500");
 	for (int i = 0; i < CROWD; i++)
 		callers[i] = raw_connect(d.port);
@@ -335,12 +325,11 @@ static void come_back(struct away *a, bool is_gone)
  * However long Redis is away, the daemon does not flood it: each connection makes one attempt per
  * half second or so. When Redis is back, the daemon connects within one pause.
  */
-static void probes_are_polite(void **state)
+TEST(probes_are_polite)
 {
 	enum { LOOK_MS = 3000 };
 	static struct away aways[AWAYS];
 
-	(void)state;
 	for (int k = 0; k < AWAYS; k++) {
 		server_start(&aways[k].redis);
 		for (int i = 0; i < DAEMONS; i++)
@@ -399,13 +388,12 @@ static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
  * All daemons lose their server in the same instant, for 4 s, or for 30 s in full. Jitter spreads
  * their attempts to reconnect.
  */
-static void a_storm_of_daemons_is_spread(void **state)
+TEST(a_storm_of_daemons_is_spread)
 {
 	static struct daemon daemons[STORM_DAEMONS];
 	const int storm_ms = in_full() ? LONGEST_STORM_MS : 4000, count = storm_ms / BUCKET_MS;
 	int buckets[MOST_BUCKETS] = { 0 }, first = 0, later = 0, most = 0;
 
-	(void)state;
 	for (int i = 0; i < STORM_DAEMONS; i++)
 		daemon_start(&daemons[i], "--redis", redis.url);
 	server_kill(&redis);
@@ -424,17 +412,4 @@ static void a_storm_of_daemons_is_spread(void **state)
 	wait_all_up(daemons, STORM_DAEMONS, 2000);
 	for (int i = 0; i < STORM_DAEMONS; i++)
 		daemon_stop(&daemons[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_caller_waits_once),
-		cmocka_unit_test(a_crowd_waits_once),
-		cmocka_unit_test(twenty_thousand_are_answered_in_time),
-		cmocka_unit_test(probes_are_polite),
-		cmocka_unit_test(a_storm_of_daemons_is_spread),
-	};
-
-	return run_side_by_side("circuit", 2, tests, set_up, tear_down);
 }

@@ -3,19 +3,12 @@
  * jumps, leases end earlier or later by that time. Nothing else changes: no remaining time is
  * negative, nothing is held or acquired twice, and fences rise.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { HOUR_S = 3600, SOON_MS = 8000, DELAY_MS = 400 };
 
@@ -54,11 +47,10 @@ static void assert_by_the_clock_of_redis(struct client *c)
 	assert_int_equal(json_array_size(json_at(got, "/messages")), 1);
 }
 
-static void the_daemons_decides_nothing(void **state)
+TEST(the_daemons_decides_nothing)
 {
 	static const int offs[] = { HOUR_S, -HOUR_S };
 
-	(void)state;
 	if (daemon_is_sanitized())
 		skip(); /* the sanitizer must be loaded before the library that shifts the clock */
 	for (size_t i = 0; i < 2; i++) {
@@ -141,11 +133,10 @@ static size_t receive_all(struct client *c)
 }
 
 /* When the clock jumps an hour forward, everything that lasts half an hour has expired. */
-static void an_hour_forward(void **state)
+TEST(an_hour_forward)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url);
 	struct client *c = client_open(d.port);
 	int64_t fence = leave_something(c);
@@ -165,11 +156,10 @@ static void an_hour_forward(void **state)
  * When the clock jumps an hour back, existing leases last at most an hour longer. New leases last
  * as long as usual.
  */
-static void an_hour_back(void **state)
+TEST(an_hour_back)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url);
 	struct client *c = client_open(d.port);
 	restart_off_by(HOUR_S, c);
@@ -193,25 +183,14 @@ static void an_hour_back(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis, "--appendonly", "yes", "--appendfsync", "always"); /* the test kills it */
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_daemons_decides_nothing),
-		cmocka_unit_test(an_hour_forward),
-		cmocka_unit_test(an_hour_back),
-	};
-
-	return cmocka_run_group_tests_name("clocks", tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

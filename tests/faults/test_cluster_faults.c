@@ -2,19 +2,13 @@
  * A Cluster that changes while clients use it: slots move, masters die, replicas take over, nodes
  * stop, leave and return. Every request is answered in time, with its true effect.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, AGAIN_MS = 1000, CALLERS = 4 };
 
@@ -29,11 +23,12 @@ static void proceed(void *arg, int moved)
 	wait_until(load_answers(l) >= from + 20, SOON_MS);
 }
 
-static void slots_move(void **state)
+SUITE(.before = cluster_of_masters, .after = cluster_stage_close, .columns = 3);
+
+TEST(slots_move)
 {
 	struct load *l = cluster_under_load();
 
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		int slot = slot_of(stage_names[i % 2]);
 		cluster_migrate(&cluster, slot, (cluster_owner(&cluster, slot) + 1) % CLUSTER_MASTERS, proceed, l);
@@ -44,12 +39,11 @@ static void slots_move(void **state)
 }
 
 /* A requested failover loses nothing. */
-static void replicas_take_over(void **state)
+TEST(replicas_take_over, .before = cluster_with_replicas)
 {
 	struct load *l = cluster_under_load();
 	int master = cluster_owner_of(&cluster, stage_names[0]);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		int replica = cluster_replica_of(&cluster, master);
 		cluster_failover(&cluster, replica);
@@ -59,12 +53,11 @@ static void replicas_take_over(void **state)
 	load_stop(l, 0);
 }
 
-static void a_master_dies(void **state)
+TEST(a_master_dies, .before = cluster_with_replicas)
 {
 	struct load *l = cluster_under_load();
 	int master = cluster_owner_of(&cluster, stage_names[0]);
 
-	(void)state;
 	int replica = cluster_replica_of(&cluster, master);
 	cluster_kill(&cluster, master);
 	int64_t again_us = cluster_writable_us(stage_names[0]);
@@ -83,9 +76,8 @@ static void a_master_dies(void **state)
 	load_stop(l, CALLERS);
 }
 
-static void all_die_and_come_back(void **state)
+TEST(all_die_and_come_back)
 {
-	(void)state;
 	assert_status(get_lock(stage_names[0]), 200);
 	for (int i = 0; i < cluster.count; i++)
 		cluster_kill(&cluster, i);
@@ -104,9 +96,8 @@ static void all_die_and_come_back(void **state)
 }
 
 /* One node hangs. The others serve as before. */
-static void a_node_hangs(void **state)
+TEST(a_node_hangs)
 {
-	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
 		assert_status(get_lock(stage_names[i]), 200);
 	server_signal(&cluster.nodes[1].server, SIGSTOP);
@@ -152,11 +143,10 @@ static void assert_all_is_served(void)
 }
 
 /* Some slots cannot be served. Everything that operators look at reports it and names the node. */
-static void a_shard_is_gone(void **state)
+TEST(a_shard_is_gone, .before = cluster_with_replicas)
 {
 	const int slots = 5462;
 
-	(void)state;
 	for (int i = 0; i < cluster.count; i++)
 		server_command(&cluster.nodes[i].server, "CONFIG SET cluster-require-full-coverage no");
 	for (int i = 0; i < STAGE_NAMES; i++)
@@ -187,18 +177,4 @@ static void a_shard_is_gone(void **state)
 	wait_until(metric_of(&patternd, "redis_up") == 1, SOON_MS);
 	assert_all_is_served();
 	assert_int_equal(metric_of(&patternd, "cluster_slots_unserved"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(slots_move, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(replicas_take_over, cluster_with_replicas, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(a_master_dies, cluster_with_replicas, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(all_die_and_come_back, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(a_shard_is_gone, cluster_with_replicas, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(a_node_hangs, cluster_of_masters, cluster_stage_close),
-	};
-
-	return run_side_by_side("cluster faults", 3, tests, NULL, NULL);
 }

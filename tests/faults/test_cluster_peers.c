@@ -3,19 +3,12 @@
  * have no node; nodes leave for good. The daemon bounds the hops, refuses quickly with effect none,
  * and recovers.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/stubborn.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, QUICK_MS = 2000 };
 
@@ -42,12 +35,13 @@ static void warm_up(void)
 
 /* ---- Redirections ---- */
 
+SUITE(.before = cluster_behind_proxies, .after = cluster_stage_close, .columns = 2);
+
 /* Two nodes answer MOVED to each other; a node answers ASK to itself. */
-static void in_circles(void **state)
+TEST(in_circles)
 {
 	char to_1[64], back[64];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		warm_up();
 		snprintf(to_1, sizeof(to_1), "-%s %d 127.0.0.1:%d\r\n", i ? "ASK" : "MOVED", slot_of(stage_names[0]),
@@ -72,12 +66,11 @@ static void in_circles(void **state)
  * A node that does not know its own address leaves out the host. The daemon must use the host at
  * which it reached the node. The port may be a neighbour's.
  */
-static void without_a_host(void **state)
+TEST(without_a_host)
 {
 	char moved[64];
 	int slot = slot_of(stage_names[0]);
 
-	(void)state;
 	warm_up();
 	long before = metric_of(&patternd, "redis_redirects_total");
 	/* If the daemon knew the new map before it asked the old owner, the slot moves back. */
@@ -120,9 +113,8 @@ static const struct {
 	{ "CLUSTERDOWN of a slot", "-CLUSTERDOWN Hash slot not served\r\n", false, false },
 };
 
-static void nonsense_is_refused(void **state)
+TEST(nonsense_is_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		warm_up();
 		long redirects = metric_of(&patternd, "redis_redirects_total");
@@ -144,11 +136,10 @@ static void nonsense_is_refused(void **state)
  * A request is held while its slot moves, and is then sent to a node that hangs. The deadline of
  * the request covers both.
  */
-static void held_and_then_hung(void **state)
+TEST(held_and_then_hung)
 {
 	char target[64];
 
-	(void)state;
 	warm_up();
 	snprintf(target, sizeof(target), "/queues/%s/messages", stage_names[0]);
 	lie(0, "-TRYAGAIN Multiple keys request during rehashing of slot\r\n");
@@ -167,7 +158,7 @@ static void held_and_then_hung(void **state)
  * A node answers MOVED to a server that is not Redis. That server's reply to CLUSTER SLOTS is not a
  * map.
  */
-static void to_strangers(void **state)
+TEST(to_strangers)
 {
 	static const struct stubborn_manner manners[] = {
 		{ .name = "silence" },
@@ -177,7 +168,6 @@ static void to_strangers(void **state)
 	};
 	char moved[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
 		struct stubborn *stranger = stubborn_open(&manners[i]);
 		warm_up();
@@ -197,12 +187,11 @@ static void to_strangers(void **state)
 
 /* ---- A slot half way ---- */
 
-static void keys_on_their_way(void **state)
+TEST(keys_on_their_way, .before = cluster_of_masters)
 {
 	int slot = slot_of(stage_names[0]);
 	char counted[64], bit[80];
 
-	(void)state;
 	cluster_mark_moving(&cluster, slot, 0, 1);
 	snprintf(counted, sizeof(counted), "/bitmaps/%s/count", stage_names[0]);
 	for (int i = 0; i < 3; i++) { /* a command with one key follows ASK */
@@ -239,11 +228,10 @@ static void everywhere(const char *format, int from, int to)
  * The last third of the slots loses its node. With cluster-require-full-coverage no node serves
  * then; without it the others do.
  */
-static void slots_without_a_node(void **state)
+TEST(slots_without_a_node, .before = cluster_of_masters)
 {
 	const int first = 10923, last = CLUSTER_SLOTS - 1;
 
-	(void)state;
 	warm_up();
 	everywhere("CLUSTER DELSLOTSRANGE %d %d", first, last);
 	for (int i = 0; i < STAGE_NAMES; i++)
@@ -307,9 +295,8 @@ static void dismiss_node_2(void)
 	cluster_kill(&cluster, 2);
 }
 
-static void a_node_leaves(void **state)
+TEST(a_node_leaves, .before = cluster_of_masters)
 {
-	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
 		wait_until(get_lock(stage_names[i]).status == 200, SOON_MS);
 	struct raw *w = waiter_parked(&patternd, &redis, stage_names[2], "{\"wait_ms\":30000}");
@@ -330,11 +317,10 @@ static void a_node_leaves(void **state)
  * Requests pass and answers are lost: a command that was sent has an unknown effect, and is never
  * sent again.
  */
-static void answers_are_lost(void **state)
+TEST(answers_are_lost)
 {
 	char target[64], added[80];
 
-	(void)state;
 	warm_up();
 	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
 	snprintf(added, sizeof(added), "%s/increment", target);
@@ -350,21 +336,4 @@ static void answers_are_lost(void **state)
 		wait_until(http(client, "GET", target, NULL).status == 200, SOON_MS);
 		assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), before + 1);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(in_circles, cluster_behind_proxies, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(without_a_host, cluster_behind_proxies, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(nonsense_is_refused, cluster_behind_proxies, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(held_and_then_hung, cluster_behind_proxies, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(to_strangers, cluster_behind_proxies, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(answers_are_lost, cluster_behind_proxies, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(keys_on_their_way, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(slots_without_a_node, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(a_node_leaves, cluster_of_masters, cluster_stage_close),
-	};
-
-	return run_side_by_side("cluster peers", 2, tests, NULL, NULL);
 }

@@ -2,20 +2,14 @@
  * Waiters are woken after a change of the Cluster, whichever node owns the slot by then. A daemon
  * finds the Cluster by any one node that is left.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/vigil.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { FAILOVER_MS = 20000, DEAF_MS = 1200, WAKE_MS = 1000 };
 enum { SOON_MS = 8000 }; /* waiters wait for 30 s: only a wake-up comes sooner */
@@ -38,11 +32,10 @@ static void must_get_a_message(struct raw *w, const char *queue, int timeout_ms)
 	raw_close(w);
 }
 
-static void waiters_are_woken_on_every_node(void **state)
+TEST(waiters_are_woken_on_every_node, .before = cluster_of_masters, .after = cluster_stage_close)
 {
 	struct raw *waiting[STAGE_NAMES];
 
-	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
 		waiting[i] = park(stage_names[i]);
 	for (int i = 0; i < STAGE_NAMES; i++) {
@@ -180,26 +173,23 @@ static void continue_tours(const struct tour *tours, size_t count)
  * However a slot gets another owner, its waiters are subscribed again within a second after the
  * nodes agree. Their own next attempt is 30 s away. Another daemon sends the message.
  */
-static void waiters_stay_subscribed_when_owners_change(void **state)
+TEST(waiters_stay_subscribed_when_owners_change, .before = cluster_with_replicas, .after = cluster_stage_close)
 {
-	(void)state;
 	continue_tours(of_one_cluster, sizeof(of_one_cluster) / sizeof(of_one_cluster[0]));
 }
 
-static void waiters_stay_subscribed_when_nodes_come_and_go(void **state)
+TEST(waiters_stay_subscribed_when_nodes_come_and_go, .before = cluster_with_replicas, .after = cluster_stage_close)
 {
-	(void)state;
 	continue_tours(of_another, sizeof(of_another) / sizeof(of_another[0]));
 }
 
 /* ---- Where the daemon begins ---- */
 
-static void one_seed_is_enough(void **state)
+TEST(one_seed_is_enough, .before = cluster_of_masters, .after = cluster_stage_close)
 {
 	struct daemon other = { 0 };
 	char url[160];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d,127.0.0.1:%d", free_port(),
 		 cluster.nodes[2].server.port);
 	daemon_start(&other, "--redis", url);
@@ -214,12 +204,11 @@ static void one_seed_is_enough(void **state)
 }
 
 /* The nodes of the daemon's options are gone. The daemon uses the nodes that it learned of. */
-static void seeds_may_go(void **state)
+TEST(seeds_may_go, .before = cluster_with_replicas, .after = cluster_stage_close)
 {
 	struct daemon other = { 0 };
 	char url[96];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", cluster.nodes[0].server.port);
 	daemon_start(&other, "--redis", url);
 	struct client *c = client_open(other.port);
@@ -230,19 +219,4 @@ static void seeds_may_go(void **state)
 	daemon_stop(&other);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(waiters_stay_subscribed_when_owners_change, cluster_with_replicas,
-						cluster_stage_close),
-		cmocka_unit_test_setup_teardown(waiters_stay_subscribed_when_nodes_come_and_go, cluster_with_replicas,
-						cluster_stage_close),
-		cmocka_unit_test_setup_teardown(waiters_are_woken_on_every_node, cluster_of_masters,
-						cluster_stage_close),
-		cmocka_unit_test_setup_teardown(one_seed_is_enough, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(seeds_may_go, cluster_with_replicas, cluster_stage_close),
-	};
-
-	stage_timeout_ms = SOON_MS; /* six servers share a busy machine */
-	return run_side_by_side("cluster waits", 2, tests, NULL, NULL);
-}
+SUITE(.columns = 2);

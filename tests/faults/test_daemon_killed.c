@@ -3,15 +3,7 @@
  * daemon with the same Idempotency-Key, and the effect happens once. A daemon that was stopped
  * answers with the state at the time of its answer.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/daemon.h"
@@ -19,6 +11,7 @@
 #include "../support/proxy.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, ROUNDS = 4 };
 
@@ -98,6 +91,8 @@ static void killed_with_a_request_under_way(void **state)
 	}
 }
 
+TEST_ROWS(killed_with_a_request_under_way, places, name);
+
 /* Requests for short leases. Their daemon is stopped until the leases have expired. */
 static const struct late {
 	const char *name;
@@ -151,9 +146,10 @@ static void stopped_until_it_has_expired(void **state)
 	daemon_stop(&patternd);
 }
 
+TEST_ROWS(stopped_until_it_has_expired, lates, name);
+
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	proxy = proxy_open(redis.port);
 	return 0;
@@ -161,22 +157,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	proxy_close(proxy);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	enum { PLACES = sizeof(places) / sizeof(places[0]), LATES = sizeof(lates) / sizeof(lates[0]) };
-	struct CMUnitTest tests[PLACES + LATES];
-
-	for (size_t i = 0; i < PLACES; i++)
-		tests[i] = (struct CMUnitTest){ places[i].name, killed_with_a_request_under_way, NULL, NULL,
-						(void *)(uintptr_t)&places[i] };
-	for (size_t i = 0; i < LATES; i++)
-		tests[PLACES + i] = (struct CMUnitTest){ lates[i].name, stopped_until_it_has_expired, NULL, NULL,
-							 (void *)(uintptr_t)&lates[i] };
-	return run_columns("daemons that are killed", 2, tests, PLACES + LATES, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down, .columns = 2);

@@ -4,17 +4,11 @@
  * again within a second from when a server reports itself as master and a Sentinel names it.
  * Sentinels name a server up to a second after it takes writes; the test prints that time, too.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/load.h"
 #include "../support/redis_sentinel.h"
 #include "../support/rows.h"
+#include "test.h"
 
 enum { ROUNDS = 2, ROUNDS_IN_FULL = 100, LONGEST_MS = 300000, AN_HOUR = 300 };
 enum { AGAIN_MS = 1000, FAILOVER_MS = 30000, SOON_MS = 8000 };
@@ -42,7 +36,6 @@ static struct part since_writable = { .what = "from taking writes to being writt
 
 static int set_up(void **state)
 {
-	(void)state;
 	sentinel_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", "500");
 	load = load_start((struct load_plan){
@@ -53,7 +46,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	sentinel_stop(&redis);
 	return 0;
@@ -129,13 +121,14 @@ static void print_times(struct part *p, int count)
 		      (long long)p->times_us[count - 1] / 1000);
 }
 
-static void the_master_is_killed_again_and_again(void **state)
+SUITE(.before = set_up, .after = tear_down);
+
+TEST(the_master_is_killed_again_and_again)
 {
 	const int wanted = in_full() ? ROUNDS_IN_FULL : ROUNDS;
 	int64_t from_ms = monotonic_ms(), took_ms = 0;
 	int rounds = 0;
 
-	(void)state;
 	for (; rounds < wanted && took_ms < LONGEST_MS; took_ms = monotonic_ms() - from_ms)
 		bring_back(fail_over(rounds++));
 	print_message("%d failovers, %lld per hour\n", rounds, (long long)rounds * 3600000 / took_ms);
@@ -151,13 +144,4 @@ static void the_master_is_killed_again_and_again(void **state)
 	load_stop(load, rounds * CALLERS); /* a failover may lose the last write of each caller */
 	assert_in_range(longest_us, 0, AGAIN_MS * 1000);
 	assert_true(rounds == wanted || rounds * INT64_C(3600000) >= AN_HOUR * took_ms);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_master_is_killed_again_and_again, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("failovers", tests, NULL, NULL);
 }

@@ -5,20 +5,12 @@
  * connection, and for a request that waits. A refusal is a problem that names the limit, up to
  * heads that libmicrohttpd itself refuses.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/rows.h"
+#include "test.h"
 
 enum {
 	ANSWER_MS = 1000,
@@ -236,39 +228,35 @@ static bool is_worth_it(size_t number, size_t len)
 	return number == 1 || number * len <= 24000;
 }
 
-static void test_parameters(void **state)
+TEST(test_parameters)
 {
-	(void)state;
 	for (size_t n = 0; n < COUNT(numbers); n++)
 		for (size_t l = 0; l < COUNT(lengths); l++)
 			if (is_worth_it(numbers[n], lengths[l]))
 				each_form((struct extras){ .parameters = numbers[n], .parameter_len = lengths[l] });
 }
 
-static void test_headers(void **state)
+TEST(test_headers)
 {
-	(void)state;
 	for (size_t n = 0; n < COUNT(numbers); n++)
 		for (size_t l = 0; l < COUNT(lengths); l++)
 			if (is_worth_it(numbers[n], lengths[l]))
 				each_form((struct extras){ .headers = numbers[n], .header_len = lengths[l] });
 }
 
-static void test_cookies(void **state)
+TEST(test_cookies)
 {
-	(void)state;
 	for (size_t n = 0; n < COUNT(numbers); n++)
 		for (size_t l = 0; l < COUNT(lengths); l++)
 			if (is_worth_it(numbers[n], lengths[l]))
 				each_form((struct extras){ .cookies = numbers[n], .cookie_len = lengths[l] });
 }
 
-static void test_mixes(void **state)
+TEST(test_mixes)
 {
 	static const size_t few[] = { 1, 40, 128, 400, 1300, 4000 }, short_ones[] = { 1, 20, 60, 200, 3900 };
 	const size_t most = 16000;
 
-	(void)state;
 	for (size_t p = 0; p < COUNT(few); p++)
 		for (size_t q = 0; q < COUNT(short_ones); q++)
 			for (size_t n = 0; n < COUNT(few); n++)
@@ -283,9 +271,8 @@ static void test_mixes(void **state)
  * Grows the head byte by byte across the bound, where the last served request fills the memory of
  * the connection.
  */
-static void test_edges(void **state)
+TEST(test_edges)
 {
-	(void)state;
 	for (size_t len = TARGET_BYTES - 20; len < TARGET_BYTES + 4; len++)
 		each_form((struct extras){ .parameters = 1, .parameter_len = len });
 	for (size_t headers = 1; headers <= 160; headers += 53)
@@ -302,14 +289,13 @@ static void test_edges(void **state)
  * Sends as many names as the contract allows, of the longest length, with each byte
  * percent-encoded.
  */
-static void test_promised_names(void **state)
+TEST(test_promised_names)
 {
 	static const char *const targets[][2] = { { "/uv/combine?", "name" },
 						  { "/sets/combine?limit=1000", "union" },
 						  { "/sets/combine?limit=1000", "subtract" },
 						  { "/sets/combine?limit=1000", "intersect" } };
 
-	(void)state;
 	for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++) {
 		struct head h = { .bytes = malloc(BUFFER_BYTES), .len = 0 };
 		struct raw *r = raw_connect(patternd.port);
@@ -335,12 +321,11 @@ static void test_promised_names(void **state)
 }
 
 /* Records one exchange for the contract's list of codes. */
-static void test_contract(void **state)
+TEST(test_contract)
 {
 	struct raw *r = raw_connect(patternd.port);
 	struct head h = { .bytes = malloc(BUFFER_BYTES) };
 
-	(void)state;
 	assert_non_null(h.bytes);
 	add(&h, "Host: localhost\r\n");
 	for (int i = 0; i < 200; i++)
@@ -376,9 +361,8 @@ static bool is_logged(int status)
 }
 
 /* Each request of the sweeps has one line. The start and the end of the daemon add theirs. */
-static void test_log(void **state)
+TEST(test_log)
 {
-	(void)state;
 	for (int status = 201; status < STATUSES; status++)
 		wait_until(is_logged(status), ANSWER_MS);
 	char *text = file_text(patternd.proc.err_path);
@@ -395,7 +379,6 @@ static void test_log(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--log-level", "info");
 	return 0;
@@ -403,20 +386,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parameters), cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_cookies),    cmocka_unit_test(test_mixes),
-		cmocka_unit_test(test_edges),      cmocka_unit_test(test_promised_names),
-		cmocka_unit_test(test_contract),   cmocka_unit_test(test_log),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

@@ -5,16 +5,8 @@
  * and while the daemon drains.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/daemon.h"
@@ -23,6 +15,7 @@
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
 #include "requests.h"
+#include "test.h"
 
 enum {
 	EACH_MS = 50,
@@ -133,7 +126,6 @@ static void probes_end(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0", "--max-connections", "150",
@@ -143,7 +135,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	proc_signal(&redis.proc, SIGCONT);
 	daemon_stop(&patternd);
 	server_stop(&redis);
@@ -170,9 +161,8 @@ static void crowd_goes(void)
 		raw_close(crowd[i]);
 }
 
-static void test_all_places_taken(void **state)
+static void all_places_taken(void)
 {
-	(void)state;
 	probes_begin();
 	crowd_comes(false);
 	probes_continue(1000);
@@ -181,9 +171,8 @@ static void test_all_places_taken(void **state)
 	probes_end();
 }
 
-static void test_all_wait(void **state)
+static void all_wait(void)
 {
-	(void)state;
 	probes_begin();
 	crowd_comes(true);
 	probes_continue(1000);
@@ -193,9 +182,8 @@ static void test_all_wait(void **state)
 }
 
 /* Redis is stopped, and all requests are pending. */
-static void test_redis_stopped(void **state)
+static void redis_stopped(void)
 {
-	(void)state;
 	proc_signal(&redis.proc, SIGSTOP);
 	probes_begin();
 	for (int i = 0; i < 2 * PLACES; i++) {
@@ -223,12 +211,11 @@ static void put_zeros(struct raw *r, int i, int zeros)
  * Requests have taken all memory that bodies may have. That is half of the limit; /metrics has the
  * other half.
  */
-static void test_memory_taken(void **state)
+static void memory_taken(void)
 {
 	enum { SHARE_OF_BODIES = 8388608 / 2 };
 	long most = 0;
 
-	(void)state;
 	proc_signal(&redis.proc, SIGSTOP);
 	probes_begin();
 	for (int i = 0; i < PLACES; i++) {
@@ -249,9 +236,8 @@ static void test_memory_taken(void **state)
 }
 
 /* Idle and slow clients have taken the places of the health listener. */
-static void test_own_places_taken(void **state)
+static void own_places_taken(void)
 {
-	(void)state;
 	probes_begin();
 	for (int i = 0; i < 2 * PLACES; i++) {
 		crowd[i] = raw_connect(patternd.health_port);
@@ -263,11 +249,10 @@ static void test_own_places_taken(void **state)
 	probes_end();
 }
 
-static void test_draining(void **state)
+static void draining(void)
 {
 	struct raw *owed = raw_connect(patternd.port);
 
-	(void)state;
 	proc_signal(&redis.proc, SIGSTOP);
 	raw_text(owed, TAKE "Content-Length: 38\r\n" END BODY);
 	wait_until(metric_of(&patternd, "redis_calls_in_flight") > 0, ANSWER_MS);
@@ -286,14 +271,25 @@ static void test_draining(void **state)
 	raw_close(owed);
 }
 
+struct attempt {
+	const char *name;
+	void (*run)(void);
+};
+
+static const struct attempt tries[] = {
+	{ "all places taken", all_places_taken }, { "all wait", all_wait },
+	{ "Redis stopped", redis_stopped },       { "memory taken", memory_taken },
+	{ "own places taken", own_places_taken }, { "draining", draining },
+};
+
 /* A busy machine may make a probe late, but not in each of a few tries. */
 static void none_is_late(void **state)
 {
-	const struct CMUnitTest *try = *state;
+	const struct attempt *try = *state;
 
 	for (int i = 0; i < TRIES; i++) {
 		set_up(NULL);
-		try->test_func(NULL);
+		try->run();
 		tear_down(NULL);
 		if (prober.late == 0)
 			return;
@@ -301,18 +297,6 @@ static void none_is_late(void **state)
 	fail_msg("probes were late in each of %d tries", TRIES);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tries[] = {
-		cmocka_unit_test(test_all_places_taken), cmocka_unit_test(test_all_wait),
-		cmocka_unit_test(test_redis_stopped),    cmocka_unit_test(test_memory_taken),
-		cmocka_unit_test(test_own_places_taken), cmocka_unit_test(test_draining),
-	};
-	struct CMUnitTest tests[sizeof(tries) / sizeof(tries[0])];
+TEST_ROWS(none_is_late, tries, name);
 
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
-		tests[i] = (struct CMUnitTest){ .name = tries[i].name,
-						.test_func = none_is_late,
-						.initial_state = (void *)(uintptr_t)&tries[i] };
-	return run_side_by_side("health", 2, tests, NULL, NULL);
-}
+SUITE(.columns = 2);

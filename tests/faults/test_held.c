@@ -3,17 +3,9 @@
  * walks or takes many items, with the most that the contract allows. Redis has 5000 names of 200
  * bytes and many foreign keys (a million in full).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "many.h"
 #include "stage.h"
+#include "test.h"
 
 enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 30000, FOREIGN_FULL = 1000000, REPEATS = 40, HELD_US_MAX = 5000 };
 
@@ -82,7 +74,7 @@ static void is_quick(const char *method, const char *target, const char *body, v
 	}
 }
 
-static void no_pattern_holds_redis(void **state)
+TEST(no_pattern_holds_redis)
 {
 	static const char *const lists[] = { "/sets/big/members?limit=1000&match=",
 					     "/geo/big/members?limit=1000&match=",
@@ -93,7 +85,6 @@ static void no_pattern_holds_redis(void **state)
 	static const char *const letters[] = { "*a", "a*a", "**a", "*b*a" };
 	char target[512];
 
-	(void)state;
 	make_names();
 	assert_int_equal(int_at(get("/sets/big"), "/size"), BIG);
 	assert_int_equal(int_at(get("/geo/big"), "/size"), BIG);
@@ -398,9 +389,8 @@ static const struct row rows[] = {
 	{ .method = "DELETE", .target = "/uv/full", .again = fill_days },
 };
 
-static void the_most_is_quick(void **state)
+TEST(the_most_is_quick)
 {
-	(void)state;
 	make_names();
 	make_others();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -421,12 +411,4 @@ static int open_and_log(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(no_pattern_holds_redis, stage_forget),
-		cmocka_unit_test_teardown(the_most_is_quick, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("how long Redis is held", tests, open_and_log, stage_close);
-}
+SUITE(.open = open_and_log, .close = stage_close, .after = stage_forget);

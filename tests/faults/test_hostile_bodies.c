@@ -3,19 +3,11 @@
  * of another media type. Each answer is a problem. Each request has no effect and asks Redis for
  * nothing. (test_hostile_members.c sends JSON that its schema forbids.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/per_operation.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -189,7 +181,6 @@ static void media_types(const struct contract_operation *op, struct refusals *se
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--max-body-bytes", "65536");
 	client = client_open(patternd.port);
@@ -198,7 +189,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);

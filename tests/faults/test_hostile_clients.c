@@ -3,14 +3,6 @@
  * come. A client that left leaves nothing behind. The daemon serves odd but valid requests.
  */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
@@ -18,6 +10,7 @@
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "requests.h"
+#include "test.h"
 
 enum {
 	HEADER_MS = 400,
@@ -41,86 +34,78 @@ static void closes_in_time(struct raw *r, int64_t start_ms, int deadline_ms)
 	assert_true(daemon_is_alive(&patternd));
 }
 
-static void test_slow_header(void **state)
+TEST(test_slow_header)
 {
 	struct raw *r = raw_connect(patternd.port);
 	int64_t start_ms = monotonic_ms();
 
-	(void)state;
 	raw_text(r, GET("/healthz"));
 	raw_drip(r, "X-A: a\r\n", 25, HEADER_MS + GRACE_MS); /* bytes keep coming: an idle timer would never fire */
 	closes_in_time(r, start_ms, HEADER_MS);
 }
 
-static void test_slow_body(void **state)
+TEST(test_slow_body)
 {
 	struct raw *r = raw_connect(patternd.port);
 	int64_t start_ms = monotonic_ms();
 
-	(void)state;
 	raw_text(r, TAKE "Content-Length: 2000\r\n" END);
 	raw_drip(r, " ", 25, BODY_MS + GRACE_MS);
 	closes_in_time(r, start_ms, BODY_MS);
 }
 
-static void test_slow_chunks(void **state)
+TEST(test_slow_chunks)
 {
 	struct raw *r = raw_connect(patternd.port);
 	int64_t start_ms = monotonic_ms();
 
-	(void)state;
 	raw_text(r, TAKE "Transfer-Encoding: chunked\r\n" END);
 	raw_drip(r, "1\r\n \r\n", 25, BODY_MS + GRACE_MS);
 	closes_in_time(r, start_ms, BODY_MS);
 }
 
-static void test_silence(void **state)
+TEST(test_silence)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	closes_in_time(r, monotonic_ms(), HEADER_MS > IDLE_MS ? HEADER_MS : IDLE_MS);
 }
 
-static void test_tls_hello(void **state)
+TEST(test_tls_hello)
 {
 	static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 				    "0123456789abcdef0123456789abcdef";
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_send(r, hello, sizeof(hello) - 1);
 	assert_true(raw_closed(r, HEADER_MS + GRACE_MS));
 	raw_close(r);
 	assert_true(daemon_is_alive(&patternd));
 }
 
-static void test_idle_after_request(void **state)
+TEST(test_idle_after_request)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, SMUGGLED);
 	assert_status(raw_answer(r, ANSWER_MS), 200);
 	closes_in_time(r, monotonic_ms(), IDLE_MS);
 }
 
-static void test_continue_then_silence(void **state)
+TEST(test_continue_then_silence)
 {
 	struct raw *r = raw_connect(patternd.port);
 	int64_t start_ms = monotonic_ms();
 
-	(void)state;
 	raw_text(r, TAKE "Content-Length: 38\r\nExpect: 100-continue\r\n" END);
 	assert_status(raw_answer(r, ANSWER_MS), 100);
 	closes_in_time(r, start_ms, BODY_MS);
 }
 
-static void test_continue(void **state)
+TEST(test_continue)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, TAKE "Content-Length: 38\r\nExpect: 100-continue\r\n" END);
 	assert_status(raw_answer(r, ANSWER_MS), 100);
 	raw_text(r, BODY);
@@ -131,11 +116,10 @@ static void test_continue(void **state)
 /*
  * The client does not read 16 MB of answers: the kernel does not keep as many for one connection.
  */
-static void test_slow_read(void **state)
+TEST(test_slow_read)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_repeat(r, GET("/openapi.json") HOST END, 160);
 	wait_until(daemon_open_files(&patternd) > idle_files, 1000);
 	wait_until(daemon_open_files(&patternd) <= idle_files, WRITE_MS + IDLE_MS + 5 * GRACE_MS);
@@ -143,13 +127,12 @@ static void test_slow_read(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
-static void test_many_slow_clients(void **state)
+TEST(test_many_slow_clients)
 {
 	enum { SLOW = 300 };
 	struct raw *slow[SLOW];
 	struct client *c = client_open(patternd.port);
 
-	(void)state;
 	for (int i = 0; i < SLOW; i++) {
 		slow[i] = raw_connect(patternd.port);
 		raw_text(slow[i], i % 2 ? GET("/healthz") "X-A: " : TAKE "Content-Length: 38\r\n" END "{");
@@ -165,7 +148,7 @@ static void test_many_slow_clients(void **state)
 	client_close(c);
 }
 
-static void test_leaving_clients(void **state)
+TEST(test_leaving_clients)
 {
 	static const char *const halves[] = {
 		"",
@@ -177,7 +160,6 @@ static void test_leaving_clients(void **state)
 		TAKE "Transfer-Encoding: chunked\r\n" END "5\r\n12",
 	};
 
-	(void)state;
 	for (int i = 0; i < 210; i += stride()) {
 		struct raw *r = raw_connect(patternd.port);
 		raw_text(r, halves[i % 7]);
@@ -196,11 +178,10 @@ static void test_leaving_clients(void **state)
  * The request has more parameters than libmicrohttpd 0.9.75 has memory for. libmicrohttpd stops in
  * the middle, calls no handler, and never reports the end of the request.
  */
-static void test_leaving_amid_parameters(void **state)
+TEST(test_leaving_amid_parameters)
 {
 	struct client *c;
 
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		struct raw *r = raw_connect(patternd.port);
 		raw_text(r, "GET /locks?limit=1");
@@ -219,7 +200,7 @@ static void test_leaving_amid_parameters(void **state)
 
 /* ---- What looks odd and must work ---- */
 
-static void test_pipelined(void **state)
+TEST(test_pipelined)
 {
 	enum { REQUESTS = 50 };
 	struct raw *r = raw_connect(patternd.port);
@@ -227,7 +208,6 @@ static void test_pipelined(void **state)
 	size_t size;
 	FILE *out = open_memstream(&all, &size);
 
-	(void)state;
 	for (int i = 0; i < REQUESTS; i++)
 		fprintf(out, "GET /locks/pipelined-%d HTTP/1.1\r\n" HOST END, i);
 	fclose(out);
@@ -243,11 +223,10 @@ static void test_pipelined(void **state)
 	raw_close(r);
 }
 
-static void test_http_1_0(void **state)
+TEST(test_http_1_0)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, "GET /locks/a HTTP/1.0\r\n\r\n");
 	assert_status(raw_answer(r, ANSWER_MS), 200);
 	assert_true(raw_closed(r, ANSWER_MS));
@@ -260,11 +239,10 @@ static void test_http_1_0(void **state)
 	raw_close(r);
 }
 
-static void test_connection_close(void **state)
+TEST(test_connection_close)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, GET("/locks/a") HOST "Connection: close\r\n" END SMUGGLED);
 	struct answer a = raw_answer(r, ANSWER_MS);
 	assert_status(a, 200);
@@ -274,11 +252,10 @@ static void test_connection_close(void **state)
 	raw_close(r);
 }
 
-static void test_chunked_body(void **state)
+TEST(test_chunked_body)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, TAKE "Transfer-Encoding: chunked\r\n" END
 			 "10\r\n{\"key\":\"k\",\"limi\r\n16\r\nt\":9,\"window_ms\":1000}\r\n"
 			 "0\r\nX-Trailer: 1\r\n\r\n" SMUGGLED);
@@ -290,23 +267,21 @@ static void test_chunked_body(void **state)
 }
 
 /* The daemon serves a request that arrives in single bytes like any other. */
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	static const char request[] = TAKE "Content-Length: 38\r\n" END BODY;
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(request) - 1; i++)
 		assert_true(raw_send(r, request + i, 1));
 	assert_status(raw_answer(r, ANSWER_MS), 200);
 	raw_close(r);
 }
 
-static void test_half_close(void **state)
+TEST(test_half_close)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	raw_text(r, GET("/healthz") HOST END);
 	raw_half_close(r);
 	struct answer a = raw_answer(r, ANSWER_MS);
@@ -318,7 +293,6 @@ static void test_half_close(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--header-timeout-ms", "400", "--body-timeout-ms", "400",
 		     "--idle-timeout-ms", "600", "--write-timeout-ms", "600");
@@ -329,7 +303,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
@@ -355,11 +328,10 @@ static void await_bytes(const struct raw *r)
  * The client sends all that it has before it reads anything. The daemon does not close the
  * connection before that, so that the client gets the reason.
  */
-static void test_refused_body_is_sent_all_the_same(void **state)
+TEST(test_refused_body_is_sent_all_the_same)
 {
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	memset(piece, ' ', PIECE_BYTES);
 	raw_text(r, TOO_LARGE);
 	await_bytes(r);
@@ -377,12 +349,11 @@ static void test_refused_body_is_sent_all_the_same(void **state)
  * The daemon closes the connection of a client that keeps sending, and of a client that stays
  * silent. Few connections may linger.
  */
-static void test_refused_bodies_without_end(void **state)
+TEST(test_refused_bodies_without_end)
 {
 	struct raw *r = raw_connect(patternd.port), *crowd[CROWD];
 	int64_t start_ms = monotonic_ms();
 
-	(void)state;
 	raw_text(r, TOO_LARGE);
 	assert_false(raw_repeat(r, piece, 100000000 / PIECE_BYTES));
 	raw_close(r);
@@ -400,30 +371,4 @@ static void test_refused_bodies_without_end(void **state)
 		raw_close(crowd[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_header),
-		cmocka_unit_test(test_slow_body),
-		cmocka_unit_test(test_slow_chunks),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_tls_hello),
-		cmocka_unit_test(test_idle_after_request),
-		cmocka_unit_test(test_continue_then_silence),
-		cmocka_unit_test(test_continue),
-		cmocka_unit_test(test_slow_read),
-		cmocka_unit_test(test_many_slow_clients),
-		cmocka_unit_test(test_leaving_clients),
-		cmocka_unit_test(test_leaving_amid_parameters),
-		cmocka_unit_test(test_pipelined),
-		cmocka_unit_test(test_http_1_0),
-		cmocka_unit_test(test_connection_close),
-		cmocka_unit_test(test_chunked_body),
-		cmocka_unit_test(test_byte_by_byte),
-		cmocka_unit_test(test_half_close),
-		cmocka_unit_test(test_refused_body_is_sent_all_the_same),
-		cmocka_unit_test(test_refused_bodies_without_end),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

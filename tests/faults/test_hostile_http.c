@@ -10,15 +10,6 @@
  * when it refuses a request before the daemon sees it. There is one answer, never two, and the
  * daemon serves as before.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/exchange.h"
 #include "../support/http.h"
@@ -26,6 +17,7 @@
 #include "../support/redis_server.h"
 #include "../support/rows.h"
 #include "hostile_rows.h"
+#include "test.h"
 
 enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 2 * 65536 };
 
@@ -149,6 +141,8 @@ static void test_row(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
+TEST_ROWS(test_row, rows, name);
+
 /* ---- Requests too long for a table ---- */
 
 struct long_row {
@@ -237,9 +231,10 @@ static void test_long_row(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
+TEST_ROWS(test_long_row, long_rows, name);
+
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--header-timeout-ms", "400", "--body-timeout-ms", "400",
 		     "--idle-timeout-ms", "600", "--max-body-bytes", "65536");
@@ -248,23 +243,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	struct CMUnitTest tests[COUNT(rows) + COUNT(long_rows)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(rows); i++)
-		tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
-	for (size_t i = 0; i < COUNT(long_rows); i++)
-		tests[n++] = (struct CMUnitTest){ long_rows[i].name, test_long_row, NULL, NULL,
-						  (void *)(uintptr_t)&long_rows[i] };
-	return _cmocka_run_group_tests("hostile HTTP", tests, n, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

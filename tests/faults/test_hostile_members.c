@@ -4,18 +4,10 @@
  * forbids. Each answer is a problem that points at the member. The request has no effect and asks
  * Redis for nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/per_operation.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 /* The place in a body for JSON text that jansson would not write; see with_text. */
 #define MARK "@@mark@@"
@@ -496,7 +488,6 @@ static void members(const struct contract_operation *op, struct refusals *seen)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--max-body-bytes", "65536");
 	client = client_open(patternd.port);
@@ -505,7 +496,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);

@@ -4,21 +4,13 @@
  * the daemon has seen no more requests than its client got answers. The next client gets the answer
  * to its own request.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
 #include "hostile_rows.h"
+#include "test.h"
 
 enum { START_MS = 20000, ANSWER_MS = 3000, MORE_MS = 30, LAST_KIND = 6, PROBES = 3 };
 
@@ -150,11 +142,12 @@ static void one_reading(void **state)
 	proc_kill(&p);
 }
 
+TEST_ROWS(one_reading, kinds, name);
+
 static int set_up(void **state)
 {
 	char path[4096];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s:/usr/sbin:/usr/local/sbin", getenv("PATH"));
 	setenv("PATH", path, 1);
 	server_start(&redis);
@@ -165,18 +158,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(direct);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	struct CMUnitTest tests[KINDS];
-
-	for (size_t i = 0; i < KINDS; i++)
-		tests[i] = (struct CMUnitTest){ kinds[i].name, one_reading, NULL, NULL, (void *)(uintptr_t)&kinds[i] };
-	return _cmocka_run_group_tests("hostile HTTP through proxies", tests, KINDS, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

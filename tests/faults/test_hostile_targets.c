@@ -3,20 +3,12 @@
  * names and parameters break their rules, headers contradict each other. A refusal has no effect
  * and asks Redis for nothing. The daemon serves odd targets that are allowed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/leap.h"
 #include "../support/per_operation.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { PATIENCE_MS = 3000 };
 
@@ -539,7 +531,6 @@ static long long scripts_before;
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	/* The daemon would look up metrics of names after the request that reads them. */
 	may_leap(&patternd);
@@ -550,7 +541,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);

@@ -4,21 +4,15 @@
  * the limit, and it serves again when there is room.
  */
 #include <arpa/inet.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/exchange.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum { MANY = 1500, ANSWER_MS = 5000 };
 
@@ -27,14 +21,12 @@ static struct daemon patternd;
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
@@ -55,12 +47,13 @@ static long idle_cpu_ms(int ms)
 	return daemon_cpu_ms(&patternd) - before;
 }
 
-static void test_few_descriptors(void **state)
+SUITE(.open = set_up, .close = tear_down);
+
+TEST(test_few_descriptors)
 {
 	enum { FILES = 112, TRIED = 100 };
 	struct raw *taken[TRIED];
 
-	(void)state;
 	patternd = (struct daemon){ .proc.files_max = FILES };
 	daemon_start(&patternd, "--redis", redis.url);
 	for (int i = 0; i < TRIED; i++)
@@ -78,12 +71,11 @@ static void test_few_descriptors(void **state)
 	daemon_stop(&patternd);
 }
 
-static void test_all_connections_taken(void **state)
+TEST(test_all_connections_taken)
 {
 	enum { MOST = 10, TRIED = 30 };
 	struct raw *taken[TRIED];
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "10");
 	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
@@ -104,11 +96,10 @@ static void test_all_connections_taken(void **state)
  * The test opens more connections than libmicrohttpd's own limit of 1020. The option's limit
  * applies, and the daemon raises its limit of descriptors accordingly.
  */
-static void test_many_connections(void **state)
+TEST(test_many_connections)
 {
 	static struct raw *open[MANY];
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "2000");
 	if (!may_open_files(MANY + 100)) /* after the start: the daemon must raise its own limit by itself */
@@ -125,12 +116,11 @@ static void test_many_connections(void **state)
 	daemon_stop(&patternd);
 }
 
-static void test_port_in_use(void **state)
+TEST(test_port_in_use)
 {
 	struct daemon second = { 0 };
 	char listen[64], port[16];
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url);
 	snprintf(listen, sizeof(listen), "127.0.0.1:%d", patternd.port);
@@ -144,14 +134,13 @@ static void test_port_in_use(void **state)
 }
 
 /* No process listens on the port, and the message shows how to find the cause. */
-static void test_port_of_a_connection(void **state)
+TEST(test_port_of_a_connection)
 {
 	struct daemon second = { 0 };
 	struct sockaddr_in own;
 	socklen_t len = sizeof(own);
 	char listen[64], shown[64];
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url);
 	struct raw *r = raw_connect(patternd.port);
@@ -165,13 +154,12 @@ static void test_port_of_a_connection(void **state)
 	daemon_stop(&patternd);
 }
 
-static void test_pool_bound(void **state)
+TEST(test_pool_bound)
 {
 	enum { REQUESTS = 30 };
 	struct raw *clients[REQUESTS];
 	int refused = 0, served = 0;
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--max-in-flight", "5", "--redis-timeout-ms", "3000");
 	server_command(&redis, "CLIENT PAUSE 300 ALL");
@@ -198,14 +186,13 @@ static void test_pool_bound(void **state)
 }
 
 /* Redis has stopped reading. Bytes that the kernel has not accepted count towards the bound. */
-static void test_bytes_bound(void **state)
+TEST(test_bytes_bound)
 {
 	enum { REQUESTS = 8, BYTES = 15 << 20, MOST_SERVED = 5 };
 	struct raw *clients[REQUESTS];
 	char head[160];
 	int refused = 0, served = 0;
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--pool-size", "1", "--max-body-bytes", "16777216",
 		     "--max-request-memory", "1073741824", "--redis-timeout-ms", "20000");
@@ -238,16 +225,4 @@ static void test_bytes_bound(void **state)
 	for (int i = 0; i < REQUESTS; i++)
 		raw_close(clients[i]);
 	daemon_stop(&patternd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few_descriptors),      cmocka_unit_test(test_all_connections_taken),
-		cmocka_unit_test(test_many_connections),     cmocka_unit_test(test_port_in_use),
-		cmocka_unit_test(test_port_of_a_connection), cmocka_unit_test(test_pool_bound),
-		cmocka_unit_test(test_bytes_bound),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

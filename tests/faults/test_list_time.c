@@ -2,17 +2,9 @@
  * A list that scans Redis continues until its page is full. When Redis takes long, the page reports
  * that it is not complete, and its cursor continues the list.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/proxy.h"
 #include "../support/stage_parts.h"
+#include "test.h"
 
 enum { OTHERS = 5000, BITMAPS = 5, DELAY_MS = 30 };
 
@@ -20,7 +12,6 @@ static struct proxy *proxy;
 
 static int open_slow(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	proxy = proxy_open(redis.port);
 	daemon_start(&patternd, "--redis", proxy_url(proxy));
@@ -35,7 +26,6 @@ static int open_slow(void **state)
 
 static int close_slow(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	proxy_close(proxy);
@@ -49,9 +39,10 @@ static size_t items_of(struct answer a)
 	return json_array_size(json_at(a, "/items"));
 }
 
-static void a_page_continues_until_it_is_full(void **state)
+SUITE(.open = open_slow, .close = close_slow);
+
+TEST(a_page_continues_until_it_is_full)
 {
-	(void)state;
 	struct answer a = http(client, "GET", "/bitmaps", NULL);
 	assert_int_equal(items_of(a), BITMAPS);
 	assert_true(bool_at(a, "/complete"));
@@ -61,13 +52,12 @@ static void a_page_continues_until_it_is_full(void **state)
 	assert_true(bool_at(a, "/complete"));
 }
 
-static void a_page_that_takes_long_is_not_complete(void **state)
+TEST(a_page_that_takes_long_is_not_complete)
 {
 	char target[96] = "/bitmaps";
 	int pages = 0;
 	size_t found = 0;
 
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .delay_ms = DELAY_MS });
 	for (;;) {
 		struct answer a = http(client, "GET", target, NULL);
@@ -87,14 +77,4 @@ static void a_page_that_takes_long_is_not_complete(void **state)
 	assert_int_equal(items_of(a), 1);
 	assert_true(bool_at(a, "/complete"));
 	proxy_set(proxy, (struct proxy_fault){ 0 });
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_continues_until_it_is_full),
-		cmocka_unit_test(a_page_that_takes_long_is_not_complete),
-	};
-
-	return cmocka_run_group_tests_name("lists that take long", tests, open_slow, close_slow);
 }

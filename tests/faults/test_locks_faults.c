@@ -3,28 +3,22 @@
  * The waiters that are left are served in order, one at a time. (test_locks_line.c tests the wait
  * queue itself.)
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/lock_line.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 5000, OFFER_MS = 1000, UNHEARD_MS = 200 };
 
 /* ---- Waiters whose daemon is gone ---- */
 
-static void all_of_a_daemon_that_hangs_are_skipped_with_one_offer(void **state)
+SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);
+
+TEST(all_of_a_daemon_that_hangs_are_skipped_with_one_offer)
 {
 	struct raw *dead[3];
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 3; i++)
 		dead[i] = line_join(1);
@@ -46,9 +40,8 @@ static void all_of_a_daemon_that_hangs_are_skipped_with_one_offer(void **state)
 }
 
 /* A wake-up that is published to the waiter's dead daemon reaches no connection. */
-static void a_dead_waiter_delays_by_a_brief_offer(void **state)
+TEST(a_dead_waiter_delays_by_a_brief_offer)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *dead = line_join(1);
 	daemon_kill(&pair.d[1]);
@@ -64,11 +57,10 @@ static void a_dead_waiter_delays_by_a_brief_offer(void **state)
  * The daemon is stopped for longer than an offer lasts. All of its waiters lose their places, join
  * again when it continues, and are served.
  */
-static void waiters_of_a_stopped_daemon_come_again(void **state)
+TEST(waiters_of_a_stopped_daemon_come_again)
 {
 	struct raw *stopped[3];
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 3; i++)
 		stopped[i] = line_join(1);
@@ -93,9 +85,8 @@ static void waiters_of_a_stopped_daemon_come_again(void **state)
 }
 
 /* The daemon is stopped for less than an offer lasts: its waiter keeps its turn. */
-static void a_short_stop_costs_no_place(void **state)
+TEST(a_short_stop_costs_no_place)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *stopped = line_join(1), *alive = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGSTOP);
@@ -113,9 +104,8 @@ static void a_short_stop_costs_no_place(void **state)
  * The daemon is stopped for longer than its waiters' wait_ms. An offer to them goes to the next
  * waiter, and they are refused.
  */
-static void a_stop_longer_than_the_wait_ends_it(void **state)
+TEST(a_stop_longer_than_the_wait_ends_it)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *stopped = line_join_with(1, "{\"wait_ms\":400}");
 	struct raw *alive = line_join(0);
@@ -129,9 +119,8 @@ static void a_stop_longer_than_the_wait_ends_it(void **state)
 }
 
 /* After SIGTERM, the waiters at that daemon are refused and leave the wait queue. */
-static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
+TEST(a_daemon_that_leaves_takes_its_waiters_out)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *leaving = line_join(1), *alive = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGTERM);
@@ -176,13 +165,12 @@ static struct raw *answered(struct raw *line[], int count)
  * Redis has lost everything. All waiters join the wait queue again, and the lock is free for the
  * first of them.
  */
-static void waiters_rejoin_after_redis_lost_its_data(void **state)
+TEST(waiters_rejoin_after_redis_lost_its_data)
 {
 	enum { WAITERS = 6 };
 	struct raw *line[WAITERS];
 	unsigned served = 0;
 
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < WAITERS; i++)
 		line[i] = line_join(i % 2);
@@ -206,9 +194,8 @@ static void waiters_rejoin_after_redis_lost_its_data(void **state)
  * The daemon loses only the subscription: a wake-up that was published in this time is not lost for
  * ever.
  */
-static void a_lost_subscription_costs_no_waiter_its_turn(void **state)
+TEST(a_lost_subscription_costs_no_waiter_its_turn)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 6; i++) {
 		struct raw *first = line_join(i % 2), *second = line_join(1 - i % 2);
@@ -223,9 +210,8 @@ static void a_lost_subscription_costs_no_waiter_its_turn(void **state)
 	}
 }
 
-static void a_wait_that_ends_while_redis_is_away_is_answered(void **state)
+TEST(a_wait_that_ends_while_redis_is_away_is_answered)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *brief = line_join_with(0, "{\"wait_ms\":500}"), *patient = line_join(1);
 	wait_until(all_are_parked(1, 1), SOON_MS);
@@ -241,9 +227,8 @@ static void a_wait_that_ends_while_redis_is_away_is_answered(void **state)
 }
 
 /* Redis does not answer for longer than the daemons wait. */
-static void a_stall_of_redis_is_outlasted(void **state)
+TEST(a_stall_of_redis_is_outlasted)
 {
-	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	struct raw *first = line_join(0), *second = line_join(1);
 	wait_until(all_are_parked(1, 1), SOON_MS);
@@ -257,22 +242,4 @@ static void a_stall_of_redis_is_outlasted(void **state)
 	assert_true(pair_waits(second));
 	line_release(0);
 	line_served(second);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(all_of_a_daemon_that_hangs_are_skipped_with_one_offer, pair_forget),
-		cmocka_unit_test_teardown(a_dead_waiter_delays_by_a_brief_offer, pair_forget),
-		cmocka_unit_test_teardown(waiters_of_a_stopped_daemon_come_again, pair_forget),
-		cmocka_unit_test_teardown(a_short_stop_costs_no_place, pair_forget),
-		cmocka_unit_test_teardown(a_stop_longer_than_the_wait_ends_it, pair_forget),
-		cmocka_unit_test_teardown(a_daemon_that_leaves_takes_its_waiters_out, pair_forget),
-		cmocka_unit_test_teardown(waiters_rejoin_after_redis_lost_its_data, pair_forget),
-		cmocka_unit_test_teardown(a_lost_subscription_costs_no_waiter_its_turn, pair_forget),
-		cmocka_unit_test_teardown(a_wait_that_ends_while_redis_is_away_is_answered, pair_forget),
-		cmocka_unit_test_teardown(a_stall_of_redis_is_outlasted, pair_forget),
-	};
-
-	return cmocka_run_group_tests_name("lock faults", tests, pair_open, pair_close);
 }

@@ -3,21 +3,14 @@
  * another client may have is never reported as held, and a loss is reported. (test_locks_hold.c
  * tests a hold itself.)
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/events.h"
 #include "../support/lock_line.h"
 #include "../support/proxy.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 5000, SLACK_MS = 300 };
 
@@ -62,9 +55,10 @@ static void is_lost(struct events *e, int within_ms, const char *reason)
 
 /* ---- The daemon of a hold ---- */
 
-static void a_dead_daemons_hold_runs_out(void **state)
+SUITE(.open = pair_open, .close = pair_close, .after = pair_forget, .columns = 3);
+
+TEST(a_dead_daemons_hold_runs_out)
 {
-	(void)state;
 	struct events *e = hold_at(&pair.d[1], "{\"ttl_ms\":700}");
 	struct raw *next = line_join(0);
 	assert_null(events_next(e, SOON_MS).name); /* renewed */
@@ -79,9 +73,8 @@ static void a_dead_daemons_hold_runs_out(void **state)
  * The daemon is stopped for longer than the lease. Another client has the lock when the daemon
  * continues, and the daemon reports the loss.
  */
-static void a_stopped_daemons_hold_is_lost(void **state)
+TEST(a_stopped_daemons_hold_is_lost)
 {
-	(void)state;
 	struct events *e = hold_at(&pair.d[1], "{\"ttl_ms\":400}");
 	struct raw *next = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGSTOP);
@@ -96,11 +89,10 @@ static void a_stopped_daemons_hold_is_lost(void **state)
 
 /* ---- Redis ---- */
 
-static void redis_away_too_long_is_reported_in_time(void **state)
+TEST(redis_away_too_long_is_reported_in_time)
 {
 	enum { TTL_MS = 900 };
 
-	(void)state;
 	for (int killed = 0; killed < 2; killed++) {
 		struct events *e = hold_at(&pair.d[0], "{\"ttl_ms\":900}");
 		if (killed)
@@ -123,9 +115,8 @@ static void redis_away_too_long_is_reported_in_time(void **state)
 	}
 }
 
-static void redis_back_in_time_is_not_reported(void **state)
+TEST(redis_back_in_time_is_not_reported)
 {
-	(void)state;
 	struct events *e = hold_at(&pair.d[0], "{\"ttl_ms\":3000}");
 	int64_t fence = pair_number(LOCK_A, "/fence");
 	proc_signal(&pair.redis.proc, SIGSTOP);
@@ -140,9 +131,8 @@ static void redis_back_in_time_is_not_reported(void **state)
 }
 
 /* The client leaves, and the lock expires; the daemon continues. */
-static void a_client_may_leave_while_redis_is_away(void **state)
+TEST(a_client_may_leave_while_redis_is_away)
 {
-	(void)state;
 	struct events *leaves = hold_at(&pair.d[0], "{\"ttl_ms\":60000}");
 	struct events *ends =
 		events_open(waiter_at(&pair.d[0], "/locks/b/hold", "{\"ttl_ms\":60000,\"max_hold_ms\":300}", ""),
@@ -163,12 +153,11 @@ static void a_client_may_leave_while_redis_is_away(void **state)
  * Then nothing reaches Redis any more. The lease counts from when the last successful renewal was
  * sent, so the hold is lost before the lock expires in Redis.
  */
-static void slow_answers_count_from_when_they_were_asked_for(void **state)
+TEST(slow_answers_count_from_when_they_were_asked_for)
 {
 	enum { EACH_WAY_MS = 120 };
 	struct daemon d = { 0 };
 
-	(void)state;
 	struct proxy *proxy = proxy_open(pair.redis.port);
 	daemon_start(&d, "--redis", proxy_url(proxy));
 	struct events *e = hold_at(&d, "{\"ttl_ms\":600}");
@@ -185,18 +174,4 @@ static void slow_answers_count_from_when_they_were_asked_for(void **state)
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	daemon_stop(&d);
 	proxy_close(proxy);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_dead_daemons_hold_runs_out, pair_forget),
-		cmocka_unit_test_teardown(a_stopped_daemons_hold_is_lost, pair_forget),
-		cmocka_unit_test_teardown(redis_away_too_long_is_reported_in_time, pair_forget),
-		cmocka_unit_test_teardown(redis_back_in_time_is_not_reported, pair_forget),
-		cmocka_unit_test_teardown(a_client_may_leave_while_redis_is_away, pair_forget),
-		cmocka_unit_test_teardown(slow_answers_count_from_when_they_were_asked_for, pair_forget),
-	};
-
-	return run_side_by_side("hold faults", 3, tests, pair_open, pair_close);
 }

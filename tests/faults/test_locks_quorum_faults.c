@@ -2,21 +2,14 @@
  * Locks on a majority of three servers. Some of the servers are dead, stopped, slow, out of memory,
  * or have another clock.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/proxy.h"
 #include "../support/quorum.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 10000 };
 
@@ -47,9 +40,10 @@ static void assert_taken(struct answer a, int acked)
 
 /* ---- Dead ---- */
 
-static void one_dead_of_three_does_not_matter(void **state)
+SUITE(.open = quorum_open, .close = quorum_close, .after = quorum_forget, .columns = 2);
+
+TEST(one_dead_of_three_does_not_matter)
 {
-	(void)state;
 	server_kill(&quorum.servers[1]);
 	quorum_wait_up(2);
 	struct answer a = acquire();
@@ -65,9 +59,8 @@ static void one_dead_of_three_does_not_matter(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-static void two_dead_of_three_grant_nothing_and_keep_nothing(void **state)
+TEST(two_dead_of_three_grant_nothing_and_keep_nothing)
 {
-	(void)state;
 	struct answer before = acquire();
 	assert_status(release(text_at(before, "/token")), 200);
 	for (int i = 0; i < 2; i++)
@@ -89,9 +82,8 @@ static void two_dead_of_three_grant_nothing_and_keep_nothing(void **state)
 }
 
 /* The holder does not learn the outcome, but its lock is not taken away. */
-static void the_holder_keeps_it_while_a_majority_is_away(void **state)
+TEST(the_holder_keeps_it_while_a_majority_is_away)
 {
-	(void)state;
 	struct answer a = acquire();
 	for (int i = 0; i < 2; i++)
 		proc_signal(&quorum.servers[i].proc, SIGSTOP);
@@ -114,9 +106,8 @@ static void the_holder_keeps_it_while_a_majority_is_away(void **state)
  * The daemon waits for a stopped server once, not in each round. When the server continues, it runs
  * the commands in order.
  */
-static void a_stopped_server_costs_its_time_and_no_more(void **state)
+TEST(a_stopped_server_costs_its_time_and_no_more)
 {
-	(void)state;
 	proc_signal(&quorum.servers[2].proc, SIGSTOP);
 	struct answer a = acquire();
 	assert_taken(a, 2);
@@ -134,9 +125,8 @@ static void a_stopped_server_costs_its_time_and_no_more(void **state)
 	assert_taken(a, 3);
 }
 
-static void two_stopped_servers_keep_nothing_when_they_continue(void **state)
+TEST(two_stopped_servers_keep_nothing_when_they_continue)
 {
-	(void)state;
 	assert_taken(http(quorum.c[0], "POST", "/locks/b", a_minute), 3); /* all servers have the script */
 	for (int i = 0; i < 2; i++)
 		proc_signal(&quorum.servers[i].proc, SIGSTOP);
@@ -165,9 +155,8 @@ static struct raw *waits(const char *body, long more)
 }
 
 /* A new request does not wait for servers that are away; an existing waiter does. */
-static void a_waiter_outlasts_the_majority(void **state)
+TEST(a_waiter_outlasts_the_majority)
 {
-	(void)state;
 	assert_taken(acquire(), 3);
 	struct raw *w = waits("{\"ttl_ms\":60000,\"wait_ms\":30000}", 3), *brief = waits("{\"wait_ms\":2000}", 3);
 	for (int i = 0; i < 2; i++)
@@ -184,9 +173,8 @@ static void a_waiter_outlasts_the_majority(void **state)
 }
 
 /* The daemon released the locks of two tries in their order, over the same connection. */
-static void a_stopped_server_keeps_nothing_of_any_try(void **state)
+TEST(a_stopped_server_keeps_nothing_of_any_try)
 {
-	(void)state;
 	struct answer held = acquire();
 	assert_taken(held, 3);
 	server_command(&quorum.servers[2], "DEL p:lock:{a}");
@@ -238,13 +226,12 @@ static struct raw *ask_and_stop(struct daemon *d)
  * The answers arrive while the daemon is stopped. It must not grant a lock that has expired by
  * then.
  */
-static void a_daemon_stopped_too_long_grants_nothing(void **state)
+TEST(a_daemon_stopped_too_long_grants_nothing)
 {
 	struct proxy *proxies[QUORUM_SERVERS];
 	struct daemon d = { 0 };
 	char urls[256] = "";
 
-	(void)state;
 	for (int i = 0; i < QUORUM_SERVERS; i++) {
 		proxies[i] = proxy_open(quorum.servers[i].port);
 		snprintf(urls + strlen(urls), sizeof(urls) - strlen(urls), "%s%s", i ? "," : "", proxy_url(proxies[i]));
@@ -267,9 +254,8 @@ static void a_daemon_stopped_too_long_grants_nothing(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-static void what_full_servers_refuse_is_released_by_the_others(void **state)
+TEST(what_full_servers_refuse_is_released_by_the_others)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		server_command(&quorum.servers[i], "CONFIG SET maxmemory 1");
 	struct answer a = acquire();
@@ -280,9 +266,8 @@ static void what_full_servers_refuse_is_released_by_the_others(void **state)
 	wait_until(quorum_copies("a") == 0, SOON_MS);
 }
 
-static void what_is_not_ours_at_one_server_is_left_alone(void **state)
+TEST(what_is_not_ours_at_one_server_is_left_alone)
 {
-	(void)state;
 	server_command(&quorum.servers[0], "SET p:lock:{a} theirs");
 	struct answer a = acquire();
 	assert_taken(a, 2);
@@ -297,9 +282,8 @@ static void what_is_not_ours_at_one_server_is_left_alone(void **state)
 
 /* ---- Scripts forgotten, Redis away ---- */
 
-static void scripts_that_were_forgotten_are_sent_again(void **state)
+TEST(scripts_that_were_forgotten_are_sent_again)
 {
-	(void)state;
 	for (int i = 0; i < QUORUM_SERVERS; i++)
 		server_command(&quorum.servers[i], "SCRIPT FLUSH");
 	struct answer a = acquire();
@@ -314,11 +298,10 @@ static void scripts_that_were_forgotten_are_sent_again(void **state)
 enum { LINKS = QUORUM_SERVERS + 3 };
 
 /* Locks work without Redis, and everything else works without the quorum. */
-static void locks_do_not_need_redis_nor_redis_them(void **state)
+TEST(locks_do_not_need_redis_nor_redis_them)
 {
 	long connects = metric_of(&quorum.d[0], "redis_connects_total");
 
-	(void)state;
 	for (int i = 0; i < QUORUM_SERVERS; i++)
 		server_kill(&quorum.servers[i]);
 	quorum_wait_up(0);
@@ -338,11 +321,10 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 }
 
 /* SIGHUP renews the connections to all servers. No vote is lost by that. */
-static void renewed_connections_cost_no_vote(void **state)
+TEST(renewed_connections_cost_no_vote)
 {
 	long connects = metric_of(&quorum.d[0], "redis_connects_total");
 
-	(void)state;
 	proc_signal(&quorum.d[0].proc, SIGHUP);
 	do {
 		struct answer a = acquire();
@@ -358,9 +340,8 @@ static void renewed_connections_cost_no_vote(void **state)
  * One server's clock is an hour ahead, and later it is not. Times follow the daemon's clock, and
  * fences rise across both changes.
  */
-static void a_server_by_another_clock_shifts_nothing(void **state)
+TEST(a_server_by_another_clock_shifts_nothing)
 {
-	(void)state;
 	struct answer first = acquire();
 	assert_status(release(text_at(first, "/token")), 200);
 	server_kill(&quorum.servers[0]);
@@ -385,26 +366,4 @@ static void a_server_by_another_clock_shifts_nothing(void **state)
 	struct answer last = acquire();
 	assert_taken(last, 3);
 	assert_true(int_at(last, "/fence") > int_at(a, "/fence"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(one_dead_of_three_does_not_matter, quorum_forget),
-		cmocka_unit_test_teardown(two_dead_of_three_grant_nothing_and_keep_nothing, quorum_forget),
-		cmocka_unit_test_teardown(the_holder_keeps_it_while_a_majority_is_away, quorum_forget),
-		cmocka_unit_test_teardown(a_stopped_server_costs_its_time_and_no_more, quorum_forget),
-		cmocka_unit_test_teardown(two_stopped_servers_keep_nothing_when_they_continue, quorum_forget),
-		cmocka_unit_test_teardown(a_waiter_outlasts_the_majority, quorum_forget),
-		cmocka_unit_test_teardown(a_stopped_server_keeps_nothing_of_any_try, quorum_forget),
-		cmocka_unit_test_teardown(a_daemon_stopped_too_long_grants_nothing, quorum_forget),
-		cmocka_unit_test_teardown(what_full_servers_refuse_is_released_by_the_others, quorum_forget),
-		cmocka_unit_test_teardown(what_is_not_ours_at_one_server_is_left_alone, quorum_forget),
-		cmocka_unit_test_teardown(scripts_that_were_forgotten_are_sent_again, quorum_forget),
-		cmocka_unit_test_teardown(locks_do_not_need_redis_nor_redis_them, quorum_forget),
-		cmocka_unit_test_teardown(renewed_connections_cost_no_vote, quorum_forget),
-		cmocka_unit_test_teardown(a_server_by_another_clock_shifts_nothing, quorum_forget),
-	};
-
-	return run_side_by_side("lock quorum faults", 2, tests, quorum_open, quorum_close);
 }

@@ -3,21 +3,14 @@
  * replicas. Some replicas are stopped or gone. A lock that too few replicas acknowledged is
  * released.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/redis_sentinel.h"
 #include "../support/stage.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { REPLICAS = 2, SOON_MS = 10000, WAIT_MS = 500 }; /* WAIT_MS: half of --redis-timeout-ms */
 
@@ -43,7 +36,6 @@ static bool are_in_sync(int count)
 
 static int open_all(void **state)
 {
-	(void)state;
 	server_start(&redis, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1");
 	snprintf(master_port, sizeof(master_port), "127.0.0.1 %d", redis.port);
 	for (int i = 0; i < REPLICAS; i++)
@@ -105,9 +97,10 @@ static long long calls_of(const char *lead)
 
 /* ---- One lock ---- */
 
-static void what_replicas_have_is_reported(void **state)
+SUITE(.open = open_all, .close = close_all, .after = forget_all, .columns = 2);
+
+TEST(what_replicas_have_is_reported)
 {
-	(void)state;
 	struct answer a = acquire(two);
 	assert_replicated(a, 201, 3);
 	for (int i = 0; i < REPLICAS; i++)
@@ -122,9 +115,8 @@ static void what_replicas_have_is_reported(void **state)
 	assert_problem(acquire("{\"min_replicas\":-1}"), 400, "out_of_range", "none");
 }
 
-static void what_too_few_have_is_released(void **state)
+TEST(what_too_few_have_is_released)
 {
-	(void)state;
 	struct answer before = acquire(two);
 	assert_status(release(text_at(before, "/token")), 200);
 	proc_signal(&replicas[0].proc, SIGSTOP);
@@ -142,9 +134,8 @@ static void what_too_few_have_is_released(void **state)
 	assert_in_range(held.took_us, 0, WAIT_MS * 1000 / 2);
 }
 
-static void no_replicas_are_too_few(void **state)
+TEST(no_replicas_are_too_few)
 {
-	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
 		server_command(&replicas[i], "REPLICAOF NO ONE");
 	wait_until(are_in_sync(0), SOON_MS);
@@ -159,9 +150,8 @@ static void no_replicas_are_too_few(void **state)
 }
 
 /* The second entry is released, and the lock is held as before. */
-static void a_reentry_that_too_few_have_leaves_the_first(void **state)
+TEST(a_reentry_that_too_few_have_leaves_the_first)
 {
-	(void)state;
 	struct answer a = acquire(two);
 	const char *held_by = lock_token(text_at(a, "/token"));
 	assert_replicated(http(client, "POST", "/locks/a", two, held_by), 200, 3);
@@ -177,9 +167,8 @@ static void a_reentry_that_too_few_have_leaves_the_first(void **state)
  * Too few replicas would have the first waiter's grant. The lock goes to the next waiter, which
  * asks for fewer replicas.
  */
-static void a_waiter_is_refused_when_too_few_have_its_grant(void **state)
+TEST(a_waiter_is_refused_when_too_few_have_its_grant)
 {
-	(void)state;
 	struct answer a = acquire("{\"ttl_ms\":60000}");
 	struct raw *first = waiter_at(&patternd, "/locks/a", "{\"wait_ms\":20000,\"min_replicas\":2}", "");
 	wait_until(int_at(get("/locks/a"), "/waiter_count") == 1, SOON_MS);
@@ -195,9 +184,8 @@ static void a_waiter_is_refused_when_too_few_have_its_grant(void **state)
 
 /* ---- Retries ---- */
 
-static void a_refusal_is_forgotten_with_its_key(void **state)
+TEST(a_refusal_is_forgotten_with_its_key)
 {
-	(void)state;
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	assert_problem(http(client, "POST", "/locks/a", two, KEY "k"), 503, "not_enough_replicas", "none");
 	assert_int_equal(server_keys(&redis), 1); /* the key of the fence */
@@ -213,9 +201,8 @@ static void a_refusal_is_forgotten_with_its_key(void **state)
  * The lock was granted, and the holder may know that. A replay that finds too few replicas does not
  * release it.
  */
-static void a_replay_asks_the_replicas_again(void **state)
+TEST(a_replay_asks_the_replicas_again)
 {
-	(void)state;
 	struct answer first = http(client, "POST", "/locks/a", two, KEY "k");
 	assert_replicated(first, 201, 3);
 	proc_signal(&replicas[1].proc, SIGSTOP);
@@ -232,13 +219,12 @@ static void a_replay_asks_the_replicas_again(void **state)
 
 /* ---- Many locks ---- */
 
-static void many_share_a_wait(void **state)
+TEST(many_share_a_wait)
 {
 	enum { MANY = 50 };
 	struct raw *asked[MANY];
 	char target[32];
 
-	(void)state;
 	assert_status(acquire(one), 201); /* opens the connection */
 	long long before = calls_of("cmdstat_wait:calls=");
 	proc_signal(&redis.proc, SIGSTOP); /* all requests are under way when Redis continues */
@@ -257,9 +243,8 @@ static void many_share_a_wait(void **state)
 }
 
 /* WAIT blocks its own connection only; other requests use other connections. */
-static void without_min_replicas_there_is_no_delay(void **state)
+TEST(without_min_replicas_there_is_no_delay)
 {
-	(void)state;
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	struct raw *slow = waiter_at(&patternd, "/locks/slow", two, "");
 	wait_until(server_command(&redis, "EXISTS p:lock:{slow}")->integer == 1, SOON_MS);
@@ -275,9 +260,8 @@ static void without_min_replicas_there_is_no_delay(void **state)
  * Each request is judged by its own min_replicas: the same acknowledgements satisfy one request and
  * not another.
  */
-static void each_of_a_batch_gets_its_own_outcome(void **state)
+TEST(each_of_a_batch_gets_its_own_outcome)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/locks/c", one), 201);
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	struct raw *much = waiter_at(&patternd, "/locks/a", two, ""),
@@ -308,13 +292,12 @@ static bool kill_the_waiting_one(void)
  * Replicas must acknowledge a write on the connection that wrote it. A connection that is renewed
  * closes after its WAITs.
  */
-static void a_renewed_connection_waits_first(void **state)
+TEST(a_renewed_connection_waits_first)
 {
 	enum { CALLERS = 8, EACH = 20, ROUNDS = 10, LINKS = 4 };
 	struct raw *callers[CALLERS];
 	char request[200];
 
-	(void)state;
 	assert_status(acquire(one), 201); /* opens the connection */
 	for (int i = 0; i < CALLERS; i++)
 		callers[i] = raw_connect(patternd.port);
@@ -339,9 +322,8 @@ static void a_renewed_connection_waits_first(void **state)
 }
 
 /* The daemon cannot learn which replicas have the lock. */
-static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
+TEST(a_wait_whose_connection_is_lost_grants_nothing)
 {
-	(void)state;
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	struct raw *r = waiter_at(&patternd, "/locks/a", two, "");
 	wait_until(kill_the_waiting_one(), SOON_MS);
@@ -352,9 +334,8 @@ static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 }
 
 /* Redis dies before the outcome is known. If it granted the lock, the lock expires. */
-static void redis_that_dies_during_the_wait_is_reported_as_unknown(void **state)
+TEST(redis_that_dies_during_the_wait_is_reported_as_unknown)
 {
-	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
 		proc_signal(&replicas[i].proc, SIGSTOP);
 	struct raw *r = waiter_at(&patternd, "/locks/a", two, "");
@@ -371,13 +352,12 @@ static void redis_that_dies_during_the_wait_is_reported_as_unknown(void **state)
 /* ---- Other topologies ---- */
 
 /* Each node has its own connection for WAIT, and its own replicas. */
-static void every_master_of_a_cluster_asks_its_own(void **state)
+TEST(every_master_of_a_cluster_asks_its_own, .after = no_fixture)
 {
 	struct redis_cluster cluster = { .with_replicas = true };
 	struct daemon d = { 0 };
 	char target[32];
 
-	(void)state;
 	cluster_start(&cluster);
 	daemon_start(&d, "--redis", cluster.url);
 	struct client *c = client_open(d.port);
@@ -396,12 +376,11 @@ static void every_master_of_a_cluster_asks_its_own(void **state)
 }
 
 /* The new master had the lock, and has one replica less than before. */
-static void a_failover_keeps_what_all_replicas_had(void **state)
+TEST(a_failover_keeps_what_all_replicas_had, .after = no_fixture)
 {
 	struct redis_sentinel s = { 0 };
 	struct daemon d = { 0 };
 
-	(void)state;
 	sentinel_start(&s);
 	daemon_start(&d, "--redis", s.url);
 	struct client *c = client_open(d.port);
@@ -422,27 +401,4 @@ static void a_failover_keeps_what_all_replicas_had(void **state)
 	client_close(c);
 	daemon_stop(&d);
 	sentinel_stop(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_replicas_have_is_reported, forget_all),
-		cmocka_unit_test_teardown(what_too_few_have_is_released, forget_all),
-		cmocka_unit_test_teardown(no_replicas_are_too_few, forget_all),
-		cmocka_unit_test_teardown(a_reentry_that_too_few_have_leaves_the_first, forget_all),
-		cmocka_unit_test_teardown(a_waiter_is_refused_when_too_few_have_its_grant, forget_all),
-		cmocka_unit_test_teardown(a_refusal_is_forgotten_with_its_key, forget_all),
-		cmocka_unit_test_teardown(a_replay_asks_the_replicas_again, forget_all),
-		cmocka_unit_test_teardown(many_share_a_wait, forget_all),
-		cmocka_unit_test_teardown(without_min_replicas_there_is_no_delay, forget_all),
-		cmocka_unit_test_teardown(each_of_a_batch_gets_its_own_outcome, forget_all),
-		cmocka_unit_test_teardown(a_renewed_connection_waits_first, forget_all),
-		cmocka_unit_test_teardown(a_wait_whose_connection_is_lost_grants_nothing, forget_all),
-		cmocka_unit_test_teardown(redis_that_dies_during_the_wait_is_reported_as_unknown, forget_all),
-		cmocka_unit_test(every_master_of_a_cluster_asks_its_own),
-		cmocka_unit_test(a_failover_keeps_what_all_replicas_had),
-	};
-
-	return run_side_by_side("lock replicas", 2, tests, open_all, close_all);
 }

@@ -5,16 +5,8 @@
  * the daemon reuses the memory that malloc keeps. A request without room gets 503 (Retry-After,
  * effect none). Small requests are served.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/daemon.h"
@@ -23,6 +15,7 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum {
 	MIB = 1024 * 1024,
@@ -41,14 +34,12 @@ static long most_kib;
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	proc_signal(&redis.proc, SIGCONT); /* a failed test left the server in this state */
 	server_stop(&redis);
 	return 0;
@@ -201,9 +192,10 @@ static void flood_of(const struct kind *k)
 	free(body);
 }
 
-static void bodies_while_redis_is_stopped(void **state)
+SUITE(.open = set_up, .close = tear_down, .columns = 2);
+
+TEST(bodies_while_redis_is_stopped)
 {
-	(void)state;
 	start("2000");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		flood_of(&kinds[i]);
@@ -222,13 +214,12 @@ static void bodies_while_redis_is_stopped(void **state)
  * Bodies that were announced but do not come occupy their room. Small requests do not need that
  * room.
  */
-static void small_requests_are_still_served(void **state)
+TEST(small_requests_are_still_served)
 {
 	enum { ANNOUNCED = LIMIT_MIB / 2 + 4 };
 	char *body = body_of("{\"body\":\"", "x", "\"}");
 	int refused = 0;
 
-	(void)state;
 	start("2000");
 	struct client *c = client_open(patternd.port);
 	for (int i = 0; i < ANNOUNCED; i++) {
@@ -266,11 +257,10 @@ static struct raw *slow_reader(void)
 	return r;
 }
 
-static void answers_that_are_not_read(void **state)
+TEST(answers_that_are_not_read)
 {
 	int refused = 0, served = 0, late = 0;
 
-	(void)state;
 	start("8000");
 	struct client *c = client_open(patternd.port);
 	assert_status(http(c, "PUT", "/bitmaps/big/bits/8000000", "{\"value\":1}"), 200);
@@ -493,11 +483,10 @@ static void assert_crowd_memory(const struct trial *of, long before_kib, bool is
 		assert_in_range(after_kib, 0, before_kib * 13 / 10); /* the first crowd doubled the memory */
 }
 
-static void a_crowd_while_redis_is_away(void **state)
+TEST(a_crowd_while_redis_is_away)
 {
 	const struct trial *of = in_full() ? &full : &in_short;
 
-	(void)state;
 	if (!may_open_files(CROWD_FILES))
 		skip();
 	patternd = (struct daemon){ 0 };
@@ -527,11 +516,10 @@ static const char waits[] =
 	"Content-Length: 17\r\n\r\n{\"wait_ms\":30000}";
 static const char streams[] = "GET /topics/t/stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-static void more_wait_than_may(void **state)
+TEST(more_wait_than_may)
 {
 	enum { MOST = 10 };
 
-	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--max-parked", "10");
 	struct client *c = client_open(patternd.port);
@@ -564,26 +552,11 @@ static void more_wait_than_may(void **state)
 
 /* ---- Options ---- */
 
-static void a_limit_below_a_few_bodies_is_refused(void **state)
+TEST(a_limit_below_a_few_bodies_is_refused)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	assert_int_equal(daemon_run(&d, "--redis", redis.url, "--max-request-memory", "4194304"), 2);
 	assert_true(proc_wrote(&d.proc, "--max-request-memory"));
 	assert_true(proc_wrote(&d.proc, "--max-body-bytes"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bodies_while_redis_is_stopped),
-		cmocka_unit_test(small_requests_are_still_served),
-		cmocka_unit_test(answers_that_are_not_read),
-		cmocka_unit_test(a_crowd_while_redis_is_away),
-		cmocka_unit_test(more_wait_than_may),
-		cmocka_unit_test(a_limit_below_a_few_bodies_is_refused),
-	};
-
-	return run_side_by_side("overload", 2, tests, set_up, tear_down);
 }

@@ -3,17 +3,11 @@
  * answer names each server that is away. A figure that the daemon could not ask for is null, never
  * zero.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/cluster_stage.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 15000 };
 
@@ -67,9 +61,8 @@ static bool knows_all(int64_t queues)
 	       json_array_size(json_at(a, "/findings")) == 0 && int_at(a, "/queues/count") == queues;
 }
 
-static void a_shard_that_is_away_is_named(void **state)
+TEST(a_shard_that_is_away_is_named, .before = cluster_of_masters, .after = cluster_stage_close)
 {
-	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
 		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
 	wait_until(knows_all(STAGE_NAMES), SOON_MS);
@@ -85,21 +78,19 @@ static void a_shard_that_is_away_is_named(void **state)
 	wait_until(json_array_size(json_at(overview(), "/findings")) == 0, SOON_MS);
 }
 
-static void all_shards_away_are_redis_away(void **state)
+TEST(all_shards_away_are_redis_away, .before = cluster_of_masters, .after = cluster_stage_close)
 {
-	(void)state;
 	for (int i = 0; i < CLUSTER_MASTERS; i++)
 		cluster_kill(&cluster, i);
 	wait_until(finding(overview(), "redis_away") && is_null(overview(), "/queues"), SOON_MS);
 }
 
-static void a_redis_that_was_never_reached_is_away(void **state)
+TEST(a_redis_that_was_never_reached_is_away)
 {
 	struct daemon d = { 0 };
 	struct client *usual = client;
 	char url[64];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", free_port());
 	daemon_launch(&d, "--redis", url);
 	client = client_open(d.port);
@@ -118,13 +109,12 @@ static void a_redis_that_was_never_reached_is_away(void **state)
  * The reason stays until Redis answers. A connection that drains after another connection's
  * timeout, and then reconnects, does not replace the reason.
  */
-static void the_reason_stays_until_redis_answers(void **state)
+TEST(the_reason_stays_until_redis_answers)
 {
 	struct daemon d = { 0 };
 	struct redis_server server = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	server_start(&server);
 	daemon_start(&d, "--redis", server.url, "--redis-timeout-ms", "500", "--pool-size", "4");
 	client = client_open(d.port);
@@ -157,13 +147,12 @@ static void the_reason_stays_until_redis_answers(void **state)
 }
 
 /* An overview has its own limits: it does not wait for --redis-timeout-ms. */
-static void a_look_waits_two_seconds_for_an_answer(void **state)
+TEST(a_look_waits_two_seconds_for_an_answer)
 {
 	struct daemon d = { 0 };
 	struct redis_server server = { 0 };
 	struct client *usual = client;
 
-	(void)state;
 	server_start(&server);
 	daemon_start(&d, "--redis", server.url, "--redis-timeout-ms", "60000");
 	client = client_open(d.port);
@@ -179,18 +168,4 @@ static void a_look_waits_two_seconds_for_an_answer(void **state)
 	client = usual;
 	daemon_stop(&d);
 	server_stop(&server);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_shard_that_is_away_is_named, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(all_shards_away_are_redis_away, cluster_of_masters,
-						cluster_stage_close),
-		cmocka_unit_test(a_redis_that_was_never_reached_is_away),
-		cmocka_unit_test(the_reason_stays_until_redis_answers),
-		cmocka_unit_test(a_look_waits_two_seconds_for_an_answer),
-	};
-
-	return cmocka_run_group_tests_name("overview", tests, NULL, NULL);
 }

@@ -4,16 +4,9 @@
  * same, and the policy is spent once. The messages of the first daemon are not lost if it is killed
  * or late.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "through_proxy.h"
 #include "waiter.h"
 
@@ -26,7 +19,6 @@ static struct client *rival;
 
 static int open_both(void **state)
 {
-	(void)state;
 	start_through_proxy("30000");
 	daemon_start(&other, "--redis", redis.url);
 	rival = client_open(other.port);
@@ -42,7 +34,6 @@ static int close_both(void **state)
 
 static int make_queue(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	client_forget(rival);
 	assert_status(http(rival, "PUT", "/ratelimit/policies/p", "{\"limit\":2,\"window_ms\":86400000}"), 201);
@@ -100,7 +91,9 @@ static void assert_current(struct answer a)
 
 /* ---- The first daemon pays ---- */
 
-static void both_answer_the_same(void **state)
+SUITE(.open = open_both, .close = close_both, .before = make_queue);
+
+TEST(both_answer_the_same)
 {
 	static const char *const bodies[] = { "{\"limit\":10}", "{\"limit\":10,\"acknowledge\":true}" };
 
@@ -119,11 +112,10 @@ static void both_answer_the_same(void **state)
 	}
 }
 
-static void a_waiter_gets_the_same(void **state)
+TEST(a_waiter_gets_the_same)
 {
 	static const char body[] = "{\"limit\":10,\"wait_ms\":20000}";
 
-	(void)state;
 	struct raw *w = ask_first(body), *second = waiter_at(&other, RECEIVE, body, KEY "\r\n");
 	wait_until(all_parked(&other, 1), SOON_MS);
 	proc_signal(&patternd.proc, SIGCONT);
@@ -138,11 +130,10 @@ static void a_waiter_gets_the_same(void **state)
 /* ---- The first daemon does not pay ---- */
 
 /* The first daemon gives the other daemon's answer, though the policy would admit more by then. */
-static void a_late_one_answers_as_the_other_decided(void **state)
+TEST(a_late_one_answers_as_the_other_decided)
 {
 	static const char body[] = "{\"limit\":10,\"wait_ms\":20000}";
 
-	(void)state;
 	struct raw *w = ask_first(body);
 	struct answer a = http(rival, "POST", RECEIVE, body, KEY);
 	assert_status(http(rival, "PUT", "/ratelimit/policies/p", "{\"limit\":20,\"window_ms\":86400000}"), 200);
@@ -166,7 +157,7 @@ static void kill_first(struct raw *w)
  * A retry gets the messages that the killed daemon received or acknowledged. Acknowledged messages
  * are in the record alone.
  */
-static void a_retry_gets_what_a_killed_one_took(void **state)
+TEST(a_retry_gets_what_a_killed_one_took)
 {
 	static const char *const bodies[] = { "{\"limit\":10}", "{\"limit\":10,\"acknowledge\":true}" };
 	struct answer a;
@@ -183,9 +174,8 @@ static void a_retry_gets_what_a_killed_one_took(void **state)
 	}
 }
 
-static void without_a_retry_they_come_back(void **state)
+TEST(without_a_retry_they_come_back)
 {
-	(void)state;
 	kill_first(ask_first("{\"limit\":10,\"visibility_ms\":500}"));
 	assert_status(http(rival, "PATCH", "/queues/q", "{\"policy\":null,\"backoff\":{\"base_ms\":0,\"max_ms\":0}}"),
 		      200);
@@ -193,17 +183,4 @@ static void without_a_retry_they_come_back(void **state)
 	wait_until(json_array_size(json_at(a = http(rival, "POST", RECEIVE, "{\"limit\":10}"), "/messages")) == SENT,
 		   SOON_MS);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(both_answer_the_same, make_queue),
-		cmocka_unit_test_setup(a_waiter_gets_the_same, make_queue),
-		cmocka_unit_test_setup(a_late_one_answers_as_the_other_decided, make_queue),
-		cmocka_unit_test_setup(a_retry_gets_what_a_killed_one_took, make_queue),
-		cmocka_unit_test_setup(without_a_retry_they_come_back, make_queue),
-	};
-
-	return cmocka_run_group_tests_name("a policy and two daemons", tests, open_both, close_both);
 }

@@ -3,18 +3,10 @@
  * fail-closed limits refuse them. The cached policy decides which applies. Afterwards the daemon
  * counts everything again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/raw.h"
 #include "../support/stride.h"
 #include "../support/waiter.h"
+#include "test.h"
 #include "through_proxy.h"
 
 enum { RECOVER_MS = 8000 };
@@ -63,9 +55,8 @@ static void must_grant(struct answer a)
 }
 
 /* This holds also when the cached policy has expired. */
-static void away(void **state)
+TEST(away)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
 	wait_until(take("closed").status == 503, RECOVER_MS);
 	long before = metric_of(&patternd, "answers_degraded_total");
@@ -96,9 +87,8 @@ static struct answer take_both(const char *one, const char *other)
 	return http(client, "POST", "/ratelimit", body);
 }
 
-static void several_are_as_closed_as_any(void **state)
+TEST(several_are_as_closed_as_any)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
 	wait_until(take("closed").status == 503, RECOVER_MS);
 	struct answer a = take_both("open", "\"policy\":\"shadow\"");
@@ -112,9 +102,8 @@ static void several_are_as_closed_as_any(void **state)
  * The request was sent and got no answer. Whether it counted is unknown, but the caller is
  * admitted.
  */
-static void no_answer(void **state)
+TEST(no_answer)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
 	must_grant(take("open"));
 	struct answer a = take("closed");
@@ -123,9 +112,8 @@ static void no_answer(void **state)
 		assert_problem(a, 504, "no_answer", NULL);
 }
 
-static void out_of_order(void **state)
+TEST(out_of_order)
 {
-	(void)state;
 	server_command(&redis, "CONFIG SET maxmemory 1");
 	must_grant(take("open"));
 	assert_problem(take("closed"), 503, "redis_out_of_memory", "none");
@@ -138,9 +126,8 @@ static void out_of_order(void **state)
 }
 
 /* A policy that this daemon deleted leaves its cache, whatever on_error it had. */
-static void deleted_is_not_open(void **state)
+TEST(deleted_is_not_open)
 {
-	(void)state;
 	put("gone", ",\"on_error\":\"open\"");
 	assert_status(take("gone"), 200);
 	assert_status(http(client, "DELETE", "/ratelimit/policies/gone", NULL), 204);
@@ -168,12 +155,11 @@ static struct raw *ask_for(const struct daemon *d)
  * One request reads the policy again before the second ends, and Redis is slow. After the second,
  * other requests do not use the cached policy.
  */
-static void believed_for_a_second_at_most(void **state)
+TEST(believed_for_a_second_at_most)
 {
 	struct daemon other = { 0 };
 	struct proxy *slow = proxy_open(redis.port);
 
-	(void)state;
 	daemon_start(&other, "--redis", proxy_url(slow), "--redis-timeout-ms", "5000");
 	server_command(&redis, "HSET p:policy:{slow} algorithm gcra limit 100 window_ms 1000");
 	int64_t begun_ms = monotonic_ms();
@@ -198,9 +184,8 @@ static void believed_for_a_second_at_most(void **state)
  * in which the daemon ends the grace polls of others. libmicrohttpd must learn of the answer even
  * then.
  */
-static void suspended_at_once_and_resumed(void **state)
+TEST(suspended_at_once_and_resumed)
 {
-	(void)state;
 	for (int i = 0; i < 300; i += stride()) {
 		proxy_set(proxy, (struct proxy_fault){ .delay_ms = i / 100 });
 		struct raw *r = raw_connect(patternd.port);
@@ -214,7 +199,6 @@ static void suspended_at_once_and_resumed(void **state)
 
 static int heal(void **state)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, RECOVER_MS);
 	put("open", ",\"on_error\":\"open\"");
@@ -230,21 +214,7 @@ static int heal(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return start_through_proxy("200");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(away, heal),
-		cmocka_unit_test_setup(several_are_as_closed_as_any, heal),
-		cmocka_unit_test_setup(no_answer, heal),
-		cmocka_unit_test_setup(out_of_order, heal),
-		cmocka_unit_test_setup(deleted_is_not_open, heal),
-		cmocka_unit_test_setup(believed_for_a_second_at_most, heal),
-		cmocka_unit_test_setup(suspended_at_once_and_resumed, heal),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit without Redis", tests, set_up, stop_through_proxy);
-}
+SUITE(.open = set_up, .close = stop_through_proxy, .before = heal);

@@ -7,20 +7,13 @@
  * the refusal have used up the limit.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 enum {
 	DAEMONS = 8,
@@ -290,6 +283,12 @@ struct limit {
 	bool (*may_be_full)(struct instant at);
 };
 
+static const struct limit limits[] = {
+	{ "gcra", BURST, hold_gcra, full_gcra },
+	{ "sliding_window", 0, hold_sliding_window, full_window },
+	{ "fixed_window", 0, hold_fixed_window, full_window },
+};
+
 static void never_more_than_is_allowed(void **state)
 {
 	const struct limit *l = *state;
@@ -314,9 +313,10 @@ static void never_more_than_is_allowed(void **state)
 	assert_true(refused_in_all > 0);
 }
 
+TEST_ROWS(never_more_than_is_allowed, limits, algorithm);
+
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	for (int i = 0; i < DAEMONS; i++) {
 		struct caller *c = &callers[i];
@@ -332,7 +332,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	for (int i = 0; i < DAEMONS; i++) {
 		redisFree(callers[i].redis);
@@ -343,16 +342,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	static struct limit gcra = { "gcra", BURST, hold_gcra, full_gcra },
-			    sliding = { "sliding_window", 0, hold_sliding_window, full_window },
-			    fixed = { "fixed_window", 0, hold_fixed_window, full_window };
-	const struct CMUnitTest tests[] = {
-		{ gcra.algorithm, never_more_than_is_allowed, NULL, NULL, &gcra },
-		{ sliding.algorithm, never_more_than_is_allowed, NULL, NULL, &sliding },
-		{ fixed.algorithm, never_more_than_is_allowed, NULL, NULL, &fixed },
-	};
-
-	return cmocka_run_group_tests_name("a limit of eight daemons", tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

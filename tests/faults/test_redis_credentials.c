@@ -3,17 +3,8 @@
  * tests/PROMISES.md). A rotation loses no request. When Redis refuses the credentials, requests get
  * 503. The daemon then retries slowly and rereads the file, so that it recovers by itself.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/certificates.h"
@@ -24,6 +15,7 @@
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, RECOVER_MS = 9000, LOOKUPS_MS = 500, CLIENTS = 16, ROUNDS = 12 };
 
@@ -76,7 +68,6 @@ static bool is_refused(void)
 
 static int forget(void **state)
 {
-	(void)state;
 	client_close(client);
 	client = NULL;
 	daemon_stop(&patternd);
@@ -101,9 +92,8 @@ static void all_connected(void)
 
 /* ---- Accepted credentials ---- */
 
-static void test_user_in_the_url(void **state)
+TEST(test_user_in_the_url)
 {
-	(void)state;
 	acl(">good@:/word");
 	char to[200];
 	snprintf(to, sizeof(to), "redis://app:good%%40%%3a%%2fword@127.0.0.1:%d", redis.port);
@@ -113,11 +103,10 @@ static void test_user_in_the_url(void **state)
 	assert_non_null(strstr(server_command(&redis, "CLIENT LIST")->str, "user=app"));
 }
 
-static void test_file_goes_over_the_url(void **state)
+TEST(test_file_goes_over_the_url)
 {
 	char to[200];
 
-	(void)state;
 	acl(">right");
 	write_password("right");
 	snprintf(to, sizeof(to), "redis://app:wrong@127.0.0.1:%d", redis.port);
@@ -215,15 +204,13 @@ static void test_rotation_with_pool_of(const char *size)
 	raw_close(w);
 }
 
-static void test_rotation(void **state)
+TEST(test_rotation)
 {
-	(void)state;
 	test_rotation_with_pool_of("2");
 }
 
-static void test_rotation_of_one(void **state)
+TEST(test_rotation_of_one)
 {
-	(void)state;
 	test_rotation_with_pool_of("1");
 }
 
@@ -231,9 +218,8 @@ static void test_rotation_of_one(void **state)
  * The new file has a wrong password. One connection is tried and fails, the others continue, and
  * the log has the reason. The right file ends this without another signal.
  */
-static void test_wrong_rotation(void **state)
+TEST(test_wrong_rotation)
 {
-	(void)state;
 	acl(">right");
 	write_password("right");
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
@@ -264,12 +250,11 @@ static void test_wrong_rotation(void **state)
  * One connection waits for its answers before it closes. Requests that come before that use the
  * other connection.
  */
-static void test_slow_calls(void **state)
+TEST(test_slow_calls)
 {
 	struct proxy *proxy = proxy_open(redis.port);
 	char to[64];
 
-	(void)state;
 	acl(">right");
 	write_password("right");
 	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", proxy_port(proxy));
@@ -299,12 +284,11 @@ static void test_slow_calls(void **state)
  * The only connection of the pool closes, and its replacement is slow to connect: requests wait for
  * it.
  */
-static void test_calls_wait_for_the_only_connection(void **state)
+TEST(test_calls_wait_for_the_only_connection)
 {
 	struct proxy *proxy = proxy_open(redis.port);
 	char to[64];
 
-	(void)state;
 	acl(">right");
 	write_password("right");
 	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", proxy_port(proxy));
@@ -338,9 +322,8 @@ static void test_calls_wait_for_the_only_connection(void **state)
 }
 
 /* After many signals at once, the daemon comes to rest and leaks nothing. */
-static void test_flood_of_signals(void **state)
+TEST(test_flood_of_signals)
 {
-	(void)state;
 	acl(">right");
 	write_password("right");
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
@@ -361,12 +344,11 @@ static void test_flood_of_signals(void **state)
  * The daemon looks up names in threads. No such thread may receive a signal: it would end the
  * process.
  */
-static void test_signals_during_lookups(void **state)
+TEST(test_signals_during_lookups)
 {
 	char nobody[64];
 	int64_t until_ms = monotonic_ms() + LOOKUPS_MS;
 
-	(void)state;
 	snprintf(nobody, sizeof(nobody), "redis://localhost:%d", free_port());
 	daemon_launch(&patternd, "--redis", nobody, "--pool-size", "8"); /* each attempt is another look-up */
 	while (monotonic_ms() < until_ms)
@@ -378,9 +360,8 @@ static void test_signals_during_lookups(void **state)
  * Without any file, SIGHUP still renews the connections: the daemon asks again which commands the
  * Redis user may run.
  */
-static void test_signal_without_files(void **state)
+TEST(test_signal_without_files)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", url);
 	all_connected();
 	proc_signal(&patternd.proc, SIGHUP);
@@ -400,9 +381,8 @@ static void renew_certificate(int round)
 	renew();
 }
 
-static void test_certificate_rotation(void **state)
+TEST(test_certificate_rotation)
 {
-	(void)state;
 	daemon_start(&patternd, "--redis", tls_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
 		     client_cert.cert_path, "--redis-key-file", client_cert.key_path, "--redis-timeout-ms", "5000");
 	all_connected();
@@ -415,9 +395,8 @@ static void test_certificate_rotation(void **state)
 
 /* ---- Refused credentials ---- */
 
-static void test_password_appears(void **state)
+TEST(test_password_appears)
 {
-	(void)state;
 	write_password("canary-new");
 	daemon_start(&patternd, "--redis", url, "--ready-follows-redis");
 	all_connected();
@@ -435,9 +414,8 @@ static void test_password_appears(void **state)
  * The server changes its password first. Redis refuses the daemon, at most once per 5 s, until the
  * file has the new password. No signal is sent.
  */
-static void test_password_changes(void **state)
+TEST(test_password_changes)
 {
-	(void)state;
 	acl(">old");
 	write_password("old");
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path, "--ready-follows-redis");
@@ -463,9 +441,8 @@ static void test_password_changes(void **state)
 }
 
 /* SIGHUP ends the waiting at once. */
-static void test_signal_after_refusal(void **state)
+TEST(test_signal_after_refusal)
 {
-	(void)state;
 	acl(">right");
 	write_password("wrong");
 	daemon_launch(&patternd, "--redis", user_url, "--redis-password-file", password_path);
@@ -524,9 +501,8 @@ static void watch_for_secrets(const char *rule)
 	open_client();
 }
 
-static void test_secrets(void **state)
+TEST(test_secrets)
 {
-	(void)state;
 	watch_for_secrets(">canary-file");
 	wait_until(writes(), SOON_MS);
 	assert_nowhere("canary");
@@ -542,12 +518,11 @@ static void test_secrets(void **state)
 }
 
 /* A server without AUTH returns the unknown command with its arguments. */
-static void test_secret_sent_back(void **state)
+TEST(test_secret_sent_back)
 {
 	struct redis_server without = { 0 };
 	char to[200];
 
-	(void)state;
 	server_start(&without, "--rename-command", "AUTH", "");
 	write_password("canary-file");
 	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", without.port);
@@ -558,9 +533,8 @@ static void test_secret_sent_back(void **state)
 	server_stop(&without);
 }
 
-static void test_readable_by_all(void **state)
+TEST(test_readable_by_all)
 {
-	(void)state;
 	write_password("right");
 	acl(">right");
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
@@ -582,7 +556,6 @@ static int set_up(void **state)
 {
 	static char port[16];
 
-	(void)state;
 	ca = certificate_make((struct certificate_wish){ .name = "the CA" });
 	server_cert = certificate_make((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1", .by = &ca });
 	client_cert = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
@@ -598,31 +571,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_user_in_the_url, forget),
-		cmocka_unit_test_teardown(test_file_goes_over_the_url, forget),
-		cmocka_unit_test_teardown(test_rotation, forget),
-		cmocka_unit_test_teardown(test_rotation_of_one, forget),
-		cmocka_unit_test_teardown(test_wrong_rotation, forget),
-		cmocka_unit_test_teardown(test_slow_calls, forget),
-		cmocka_unit_test_teardown(test_calls_wait_for_the_only_connection, forget),
-		cmocka_unit_test_teardown(test_flood_of_signals, forget),
-		cmocka_unit_test_teardown(test_signals_during_lookups, forget),
-		cmocka_unit_test_teardown(test_signal_without_files, forget),
-		cmocka_unit_test_teardown(test_certificate_rotation, forget),
-		cmocka_unit_test_teardown(test_password_appears, forget),
-		cmocka_unit_test_teardown(test_password_changes, forget),
-		cmocka_unit_test_teardown(test_signal_after_refusal, forget),
-		cmocka_unit_test_teardown(test_secrets, forget),
-		cmocka_unit_test_teardown(test_secret_sent_back, forget),
-		cmocka_unit_test_teardown(test_readable_by_all, forget),
-	};
-	return run_side_by_side("credentials for Redis", 3, tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down, .after = forget, .columns = 3);

@@ -4,22 +4,13 @@
  * to a read. The problem must have the right code and effect; a read never has an effect.
  * Afterwards everything works again.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/raw.h"
+#include "test.h"
 #include "through_proxy.h"
 
 enum { RECOVER_MS = 8000, GROWTH_KIB = 32 * 1024 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct row {
 	const char *name;
@@ -149,6 +140,8 @@ static void test_row(void **state)
 	client_forget(client);
 }
 
+TEST_ROWS(test_row, rows, name);
+
 /* ---- The same errors from a real Redis ---- */
 
 struct foreign {
@@ -225,11 +218,10 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:checkin:{w} x", "GET", "/checkins/w", NULL },
 };
 
-static void test_foreign_keys(void **state)
+TEST(test_foreign_keys)
 {
 	unsigned flaws = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(foreigners) / sizeof(foreigners[0]); i++) {
 		const struct foreign *row = &foreigners[i];
 		char command[128];
@@ -255,12 +247,11 @@ static void test_foreign_keys(void **state)
 /*
  * The daemon drops messages of a queue that was not requested, above all messages of another queue.
  */
-static void test_foreign_queue(void **state)
+TEST(test_foreign_queue)
 {
 	static const char *const numbers[] = { "2", "-1", "9223372036854775807", "-9223372036854775808" };
 	char reply[256];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(numbers); i++) {
 		int len = snprintf(
 			reply, sizeof(reply),
@@ -275,14 +266,13 @@ static void test_foreign_queue(void **state)
 	}
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	enum { BURST = 20 };
 	struct raw *burst[BURST];
 	struct answer a = http(client, "POST", "/locks/before", NULL);
 	char token[128];
 
-	(void)state;
 	assert_status(a, 201);
 	server_command(&redis, "CONFIG SET maxmemory 1");
 	nap_ms(1100); /* the daemon asks at most once per second */
@@ -309,13 +299,12 @@ static void test_out_of_memory(void **state)
 }
 
 /* The daemon asks a nearly full Redis for its memory each second. If Redis hangs, it times out. */
-static void test_nearly_full_and_hanging(void **state)
+TEST(test_nearly_full_and_hanging)
 {
 	enum { TIMEOUT_MS = 1500, EACH_MS = 300 };
 	struct raw *asker[2 * TIMEOUT_MS / EACH_MS];
 	struct daemon d = { 0 };
 
-	(void)state;
 	server_nearly_fill(&redis);
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "1500");
 	nap_ms(1100); /* its next command comes with a question about the memory */
@@ -334,9 +323,8 @@ static void test_nearly_full_and_hanging(void **state)
 	wait_until(works(), RECOVER_MS);
 }
 
-static void test_replica(void **state)
+TEST(test_replica)
 {
-	(void)state;
 	server_command(&redis, "REPLICAOF 127.0.0.1 1");
 	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_read_only", "none");
 	assert_int_equal(server_command(&redis, "EXISTS p:lock:{replica}")->integer, 0);
@@ -351,9 +339,8 @@ static void test_replica(void **state)
 }
 
 /* A password that is set while the daemon is connected applies from the next connection on. */
-static void test_password_changed(void **state)
+TEST(test_password_changed)
 {
-	(void)state;
 	server_command(&redis, "CONFIG SET requirepass secret");
 	proxy_set(proxy, (struct proxy_fault){ .reset = true });
 	wait_until(http(client, "POST", "/locks/secret", NULL).status == 503, RECOVER_MS);
@@ -370,9 +357,8 @@ static void test_password_changed(void **state)
 	wait_until(works(), 2 * RECOVER_MS);
 }
 
-static void test_no_permission(void **state)
+TEST(test_no_permission)
 {
-	(void)state;
 	server_command(&redis, "ACL SETUSER default -evalsha -eval");
 	struct answer a = http(client, "POST", "/locks/denied", NULL);
 	server_command(&redis, "ACL SETUSER default +@all");
@@ -388,7 +374,6 @@ static void test_no_permission(void **state)
 /* Removes what the test before left behind, whether it failed or not. */
 static int heal(void **state)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	wait_until(works(), RECOVER_MS);
 	return 0;
@@ -396,29 +381,7 @@ static int heal(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return start_through_proxy("150");
 }
 
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_foreign_keys),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_nearly_full_and_hanging),
-		cmocka_unit_test(test_replica),
-		cmocka_unit_test(test_password_changed),
-		cmocka_unit_test(test_no_permission),
-		cmocka_unit_test(test_foreign_queue),
-	};
-	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(rows); i++)
-		tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
-	for (size_t i = 0; i < COUNT(others); i++)
-		tests[n++] = others[i];
-	for (size_t i = 0; i < n; i++)
-		tests[i].setup_func = heal;
-	return _cmocka_run_group_tests("what Redis answers", tests, n, set_up, stop_through_proxy);
-}
+SUITE(.open = set_up, .close = stop_through_proxy, .before = heal);

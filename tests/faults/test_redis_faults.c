@@ -5,19 +5,12 @@
  * When the fault ends, the daemon works again by itself, and never returns an answer to another
  * request.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/raw.h"
 #include "../support/stride.h"
+#include "test.h"
 #include "through_proxy.h"
 
 enum { TIMEOUT_MS = 300, SLACK_MS = 400, RECOVER_MS = 8000 };
@@ -104,11 +97,12 @@ static void test_row(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
+TEST_ROWS(test_row, rows, name);
+
 /* ---- Faults that no client may notice ---- */
 
-static void test_slices(void **state)
+TEST(test_slices)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .slice = 1 });
 	for (int i = 0; i < 30; i++)
 		assert_true(works());
@@ -117,11 +111,10 @@ static void test_slices(void **state)
 		assert_true(works());
 }
 
-static void test_scripts_flushed(void **state)
+TEST(test_scripts_flushed)
 {
 	const int times = 600 / stride();
 
-	(void)state;
 	for (int i = 0; i < times; i++) {
 		if (i % 5 == 0)
 			server_command(&redis, "SCRIPT FLUSH");
@@ -131,12 +124,11 @@ static void test_scripts_flushed(void **state)
 	client_forget(client);
 }
 
-static void test_script_flush_pipelined(void **state)
+TEST(test_script_flush_pipelined)
 {
 	enum { REQUESTS = 40 };
 	struct raw *r = raw_connect(patternd.port);
 
-	(void)state;
 	server_command(&redis, "SCRIPT FLUSH");
 	raw_repeat(r, "POST /pv/pipelined HTTP/1.1\r\nHost: localhost\r\n\r\n", REQUESTS);
 	for (int i = 0; i < REQUESTS; i++)
@@ -147,9 +139,8 @@ static void test_script_flush_pipelined(void **state)
 
 /* ---- Connections lost ---- */
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
 	wait_until(http(client, "GET", "/healthz", NULL).status == 200, 1000);
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 1000);
@@ -163,11 +154,10 @@ static void test_refused(void **state)
 }
 
 /* Repeated resets: each answer states the true effect. */
-static void test_resets(void **state)
+TEST(test_resets)
 {
 	long long sure = 0, possible = 0;
 
-	(void)state;
 	for (int i = 0; i < 150; i++) {
 		if (i % 3 == 0)
 			proxy_set(proxy, (struct proxy_fault){ .reset = true });
@@ -190,9 +180,8 @@ static void test_resets(void **state)
 
 /* ---- Redis killed ---- */
 
-static void test_killed_before(void **state)
+TEST(test_killed_before)
 {
-	(void)state;
 	server_kill(&redis);
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 2000);
 	assert_problem(http(client, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
@@ -200,12 +189,11 @@ static void test_killed_before(void **state)
 	heal(); /* the new Redis has no scripts */
 }
 
-static void test_killed_under_requests(void **state)
+TEST(test_killed_under_requests)
 {
 	enum { REQUESTS = 20 };
 	struct raw *clients[REQUESTS];
 
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
 	for (int i = 0; i < REQUESTS; i++) {
 		clients[i] = raw_connect(patternd.port);
@@ -228,11 +216,10 @@ static void test_killed_under_requests(void **state)
  * The proxy cuts a new connection at each of many places during its handshake and the loading of
  * its scripts.
  */
-static void test_killed_while_loading(void **state)
+TEST(test_killed_while_loading)
 {
 	static const size_t places[] = { 1, 2, 5, 10, 50, 100, 300, 1000, 3000, 5000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		proxy_set(proxy, (struct proxy_fault){ .reset = true, .cut = true, .cut_at = places[i] });
 		struct proxy_counts before = proxy_count(proxy);
@@ -271,11 +258,10 @@ static void assert_owners(int n)
 	}
 }
 
-static void test_late_replies(void **state)
+TEST(test_late_replies)
 {
 	enum { LOCKS = 30 };
 
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	remember_owners(LOCKS);
 	for (int round = 0; round < 2; round++) {
@@ -291,14 +277,13 @@ static void test_late_replies(void **state)
 	client_forget(client);
 }
 
-static void test_stray_replies(void **state)
+TEST(test_stray_replies)
 {
 	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"),         TEXT("+OK\r\n"),
 						    TEXT("$-1\r\n"),        TEXT("*1\r\n:1\r\n"),
 						    TEXT("-ERR stray\r\n"), TEXT("*2\r\n:0\r\n:0\r\n") };
 	enum { LOCKS = 10 };
 
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	remember_owners(LOCKS);
 	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
@@ -314,7 +299,7 @@ static void test_stray_replies(void **state)
 }
 
 /* A reply of an unexpected form may belong to another call, and so may the replies behind it. */
-static void test_stray_replies_among_others(void **state)
+TEST(test_stray_replies_among_others)
 {
 	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"), TEXT("+OK\r\n"), TEXT("$-1\r\n"),
 						    TEXT("*1\r\n:1\r\n"), TEXT("*2\r\n:0\r\n:-1\r\n") };
@@ -322,7 +307,6 @@ static void test_stray_replies_among_others(void **state)
 	char text[128];
 	struct raw *clients[LOCKS];
 
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	remember_owners(LOCKS);
 	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
@@ -376,7 +360,7 @@ static void count_answer(struct raw **r, struct sums *sums, bool leaves)
  * Many clients send increments during a new fault twelve times per second. In the end the sums must
  * agree.
  */
-static void test_all_at_once(void **state)
+TEST(test_all_at_once)
 {
 	enum { CLIENTS = 16, ROUNDS = 28, ROUND_MS = 80 };
 	static const struct proxy_fault faults[] = { { .reset = true },
@@ -389,7 +373,6 @@ static void test_all_at_once(void **state)
 	struct raw *clients[CLIENTS] = { NULL };
 	struct sums sums = { 0 };
 
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	for (int round = 0; round < ROUNDS; round++) {
 		proxy_set(proxy, faults[round % 7]);
@@ -413,26 +396,21 @@ static void test_all_at_once(void **state)
 /* Removes what the test before left behind, whether it failed or not. */
 static int heal_first(void **state)
 {
-	(void)state;
 	heal();
 	return 0;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	return start_through_proxy("300");
 }
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
  * If a reconnect loaded scripts, a hundred daemons would have Redis compile all of them after each
  * failover.
  */
-static void test_connected_again_loads_no_script(void **state)
+TEST(test_connected_again_loads_no_script)
 {
-	(void)state;
 	heal();
 	for (int i = 0; i < 2; i++) {
 		server_command(&redis, i ? "SCRIPT FLUSH" : "PING");
@@ -443,31 +421,4 @@ static void test_connected_again_loads_no_script(void **state)
 	}
 }
 
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_slices),
-		cmocka_unit_test(test_scripts_flushed),
-		cmocka_unit_test(test_script_flush_pipelined),
-		cmocka_unit_test(test_connected_again_loads_no_script),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_resets),
-		cmocka_unit_test(test_killed_before),
-		cmocka_unit_test(test_killed_under_requests),
-		cmocka_unit_test(test_killed_while_loading),
-		cmocka_unit_test(test_late_replies),
-		cmocka_unit_test(test_stray_replies),
-		cmocka_unit_test(test_stray_replies_among_others),
-		cmocka_unit_test(test_all_at_once),
-	};
-	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(rows); i++)
-		tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
-	for (size_t i = 0; i < COUNT(others); i++)
-		tests[n++] = others[i];
-	for (size_t i = 0; i < n; i++)
-		tests[i].setup_func = heal_first;
-	return run_columns("Redis failing", 2, tests, n, set_up, stop_through_proxy);
-}
+SUITE(.open = set_up, .close = stop_through_proxy, .before = heal_first, .columns = 2);

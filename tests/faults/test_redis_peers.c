@@ -6,21 +6,15 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
 #include "../support/stubborn.h"
+#include "test.h"
 
 enum { RECOVER_MS = 10000, QUICK_US = 200000, GROWTH_KIB = 64 * 1024, WATCHED_MS = 300 };
 
@@ -62,12 +56,11 @@ static void assert_with_redis(void)
 
 /* ---- 22: Redis is not there ---- */
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct redis_server redis = { .port = free_port() };
 	char url[64];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", redis.port);
 	daemon_launch(&patternd, "--redis", url);
 	assert_without_redis();
@@ -88,11 +81,10 @@ static void test_refused(void **state)
 	server_stop(&redis);
 }
 
-static void test_ready_follows_redis(void **state)
+TEST(test_ready_follows_redis)
 {
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--ready-follows-redis");
 	server_kill(&redis);
@@ -104,9 +96,8 @@ static void test_ready_follows_redis(void **state)
 }
 
 /* .invalid never exists (RFC 6761). The time that a resolver takes for it must not matter. */
-static void test_no_such_name(void **state)
+TEST(test_no_such_name)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", "redis://no-such-host.invalid:6379");
 	assert_without_redis();
 	nap_ms(300);
@@ -114,14 +105,13 @@ static void test_no_such_name(void **state)
 	daemon_stop(&patternd);
 }
 
-static void test_name(void **state)
+TEST(test_name)
 {
 	struct redis_server redis = { 0 };
 	char url[64];
 
 	struct addrinfo *found;
 
-	(void)state;
 	if (getaddrinfo("localhost", NULL, NULL, &found) != 0)
 		skip(); /* a bare root has no /etc/hosts */
 	freeaddrinfo(found);
@@ -148,12 +138,11 @@ static bool has_ipv6_loopback(void)
 	return found;
 }
 
-static void test_ipv6(void **state)
+TEST(test_ipv6)
 {
 	struct redis_server redis = { 0 };
 	char url[64];
 
-	(void)state;
 	if (!has_ipv6_loopback())
 		skip();
 	server_start(&redis, "--bind", "127.0.0.1", "::1");
@@ -164,11 +153,10 @@ static void test_ipv6(void **state)
 	server_stop(&redis);
 }
 
-static void test_unix_socket_removed(void **state)
+TEST(test_unix_socket_removed)
 {
 	struct redis_server redis = { .over_unix = true };
 
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
 	assert_with_redis();
@@ -187,11 +175,10 @@ static void test_unix_socket_removed(void **state)
  * Redis is stopped, not gone: the daemon is connected, and gets no answer. The loop continues, and
  * requests end at their deadline.
  */
-static void test_stopped(void **state)
+TEST(test_stopped)
 {
 	struct redis_server redis = { 0 };
 
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", "300");
 	struct client *c = client_open(patternd.port), *probe = client_open(patternd.port);
@@ -274,13 +261,14 @@ static void test_manner(void **state)
 	stubborn_close(peer);
 }
 
+TEST_ROWS(test_manner, manners, name);
+
 /*
  * A real Redis takes the place of a peer whose connection was closed, and of a peer that refused
  * the daemon.
  */
-static void test_recovers(void **state)
+TEST(test_recovers)
 {
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct stubborn *peer = stubborn_open(&manners[i ? MANNER_THAT_REFUSES : 0]);
 		struct redis_server redis = { .port = stubborn_port(peer) };
@@ -297,13 +285,12 @@ static void test_recovers(void **state)
 /*
  * The server answers every question as a Redis does, but its scripts would print instants wrongly.
  */
-static void test_32_bits(void **state)
+TEST(test_32_bits)
 {
 	static const struct stubborn_manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n" };
 	struct stubborn *peer = stubborn_open(&m);
 	struct client *c;
 
-	(void)state;
 	daemon_launch(&patternd, "--redis", stubborn_url(peer));
 	c = client_open(patternd.port);
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "32-bit"), 5000);
@@ -312,24 +299,4 @@ static void test_32_bits(void **state)
 	stubborn_close(peer);
 }
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_refused),      cmocka_unit_test(test_ready_follows_redis),
-		cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_name),
-		cmocka_unit_test(test_ipv6),         cmocka_unit_test(test_unix_socket_removed),
-		cmocka_unit_test(test_stopped),      cmocka_unit_test(test_recovers),
-		cmocka_unit_test(test_32_bits),
-	};
-	struct CMUnitTest tests[COUNT(manners) + COUNT(others)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(others); i++)
-		tests[n++] = others[i];
-	for (size_t i = 0; i < COUNT(manners); i++)
-		tests[n++] =
-			(struct CMUnitTest){ manners[i].name, test_manner, NULL, NULL, (void *)(uintptr_t)&manners[i] };
-	return run_columns("peers in the place of Redis", 3, tests, n, NULL, NULL);
-}
+SUITE(.columns = 3);

@@ -4,14 +4,6 @@
  * cause. The test makes the certificates.
  */
 #include <openssl/ssl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/certificates.h"
 #include "../support/daemon.h"
@@ -20,6 +12,7 @@
 #include "../support/redis_server.h"
 #include "../support/stubborn.h"
 #include "../support/tls_front.h"
+#include "test.h"
 
 enum { DAY_S = 86400, NAMED_MS = 5000 };
 
@@ -62,26 +55,23 @@ static void assert_cause(const char *cause)
 
 /* ---- Valid certificates ---- */
 
-static void test_good(void **state)
+TEST(test_good)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", ca.cert_path);
 	assert_serves();
 }
 
-static void test_name_of_the_host(void **state)
+TEST(test_name_of_the_host)
 {
 	char named[64];
 
-	(void)state;
 	snprintf(named, sizeof(named), "rediss://localhost%s", strrchr(url, ':'));
 	daemon_launch(&patternd, "--redis", named, "--redis-ca-file", ca.cert_path);
 	assert_serves();
 }
 
-static void test_other_name(void **state)
+TEST(test_other_name)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", ca.cert_path, "--redis-server-name", "localhost");
 	assert_serves();
 }
@@ -90,20 +80,18 @@ static void test_other_name(void **state)
  * The file of CAs has the server's certificate itself: the daemon trusts it, though no CA in the
  * file signed it.
  */
-static void test_pinned(void **state)
+TEST(test_pinned)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", server_cert.cert_path);
 	assert_serves();
 }
 
 /* An environment variable of OpenSSL replaces the system's store in this test. */
-static void test_system_store(void **state)
+TEST(test_system_store)
 {
 	char variable[PATH_MAX + 32];
 	const char *const environment[] = { variable, NULL };
 
-	(void)state;
 	snprintf(variable, sizeof(variable), "SSL_CERT_FILE=%s", ca.cert_path);
 	patternd.proc.env = environment;
 	daemon_launch(&patternd, "--redis", url);
@@ -111,19 +99,17 @@ static void test_system_store(void **state)
 	assert_serves();
 }
 
-static void test_mutual(void **state)
+TEST(test_mutual)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
 		      client_cert.cert_path, "--redis-key-file", client_cert.key_path);
 	assert_serves();
 }
 
-static void test_version(void **state)
+TEST(test_version)
 {
 	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct tls_front *front =
 			tls_front_open(redis.port, &server_cert, (struct tls_manner){ .only_version = versions[i] });
@@ -146,27 +132,24 @@ static void assert_refused(struct certificate_wish wish, const char *cause)
 	tls_front_close(front);
 }
 
-static void test_expired(void **state)
+TEST(test_expired)
 {
-	(void)state;
 	assert_refused(
 		(struct certificate_wish){
 			.name = "redis", .ip = "127.0.0.1", .by = &ca, .starts_in_s = -2 * DAY_S, .ends_in_s = -DAY_S },
 		"has expired");
 }
 
-static void test_not_yet_valid(void **state)
+TEST(test_not_yet_valid)
 {
-	(void)state;
 	assert_refused(
 		(struct certificate_wish){
 			.name = "redis", .ip = "127.0.0.1", .by = &ca, .starts_in_s = DAY_S, .ends_in_s = 2 * DAY_S },
 		"not valid yet");
 }
 
-static void test_wrong_name(void **state)
+TEST(test_wrong_name)
 {
-	(void)state;
 	/*
 	 * A DNS name does not match an address, even if it looks the same. A certificate for
 	 * another address does not match either.
@@ -182,9 +165,8 @@ static void test_wrong_name(void **state)
 	assert_cause("not for '127.0.0.9'");
 }
 
-static void test_unknown_ca(void **state)
+TEST(test_unknown_ca)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", other_ca.cert_path);
 	assert_cause("not signed by a CA that is known here (--redis-ca-file");
 	daemon_launch(&patternd, "--redis", url); /* trusts only what the system trusts */
@@ -192,12 +174,11 @@ static void test_unknown_ca(void **state)
 	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1" }, "not signed by a CA");
 }
 
-static void test_old_version(void **state)
+TEST(test_old_version)
 {
 	struct tls_front *front =
 		tls_front_open(redis.port, &server_cert, (struct tls_manner){ .only_version = TLS1_1_VERSION });
 
-	(void)state;
 	daemon_launch(&patternd, "--redis", tls_front_url(front), "--redis-ca-file", ca.cert_path);
 	assert_cause("1.2 or later is needed");
 	assert_int_equal(tls_front_handshakes(front), 0);
@@ -206,9 +187,8 @@ static void test_old_version(void **state)
 
 /* ---- The client's certificate ---- */
 
-static void test_certificate_missing(void **state)
+TEST(test_certificate_missing)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
 	assert_cause("requires a client certificate (--redis-cert-file");
 	/* With TLS 1.2 the refusal comes within the handshake, with another text. */
@@ -218,18 +198,16 @@ static void test_certificate_missing(void **state)
 	server_command(&strict, "CONFIG SET tls-protocols %s", "");
 }
 
-static void test_certificate_refused(void **state)
+TEST(test_certificate_refused)
 {
-	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
 		      foreign_client.cert_path, "--redis-key-file", foreign_client.key_path);
 	assert_cause("does not accept the client certificate");
 }
 
 /* The daemon does not start when its files are wrong. */
-static void test_key_of_another(void **state)
+TEST(test_key_of_another)
 {
-	(void)state;
 	assert_int_equal(daemon_run(&patternd, "--redis", strict_url, "--redis-cert-file", client_cert.cert_path,
 				    "--redis-key-file", foreign_client.key_path),
 			 2);
@@ -238,18 +216,17 @@ static void test_key_of_another(void **state)
 
 /* ---- The wrong port ---- */
 
-static void test_plain_port(void **state)
+TEST(test_plain_port)
 {
 	char plain[64];
 
-	(void)state;
 	snprintf(plain, sizeof(plain), "rediss://127.0.0.1:%d", redis.port);
 	daemon_launch(&patternd, "--redis", plain, "--redis-ca-file", ca.cert_path, "--redis-timeout-ms", "300");
 	assert_cause("redis:// is for a port without TLS");
 }
 
 /* Redis does not answer what it does not understand; other servers do. */
-static void test_other_servers(void **state)
+TEST(test_other_servers)
 {
 	static const struct stubborn_manner manners[] = {
 		{ "silence", NULL, NULL, 0 },
@@ -261,7 +238,6 @@ static void test_other_servers(void **state)
 					      "TLS: " };
 	char to[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
 		struct stubborn *peer = stubborn_open(&manners[i]);
 		snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", stubborn_port(peer));
@@ -275,13 +251,12 @@ static void test_other_servers(void **state)
  * A server that accepts the connection and stays silent delays nothing else. The daemon does not
  * try it too often.
  */
-static void test_silence_costs_nothing(void **state)
+TEST(test_silence_costs_nothing)
 {
 	static const struct stubborn_manner silence = { "silence", NULL, NULL, 0 };
 	struct stubborn *peer = stubborn_open(&silence);
 	char to[64];
 
-	(void)state;
 	snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", stubborn_port(peer));
 	daemon_launch(&patternd, "--redis", to, "--redis-timeout-ms", "200");
 	wait_until(stubborn_connections(peer) >= 3, NAMED_MS);
@@ -295,11 +270,10 @@ static void test_silence_costs_nothing(void **state)
 	stubborn_close(peer);
 }
 
-static void test_tls_port(void **state)
+TEST(test_tls_port)
 {
 	char plain[64];
 
-	(void)state;
 	snprintf(plain, sizeof(plain), "redis://127.0.0.1%s", strrchr(url, ':'));
 	daemon_launch(&patternd, "--redis", plain);
 	assert_cause("rediss://");
@@ -313,14 +287,13 @@ static void test_tls_port(void **state)
 /* ---- After a failure ---- */
 
 /* The server gets the right certificate; the daemon recovers by itself. */
-static void test_recovers(void **state)
+TEST(test_recovers)
 {
 	struct certificate bad = certificate_make((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1" });
 	struct tls_front *front = tls_front_open(redis.port, &bad, (struct tls_manner){ 0 });
 	struct proxy *proxy = proxy_open(tls_front_port(front));
 	char to[64];
 
-	(void)state;
 	snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", proxy_port(proxy));
 	daemon_launch(&patternd, "--redis", to, "--redis-ca-file", ca.cert_path);
 	wait_until(proc_wrote(&patternd.proc, "not signed by a CA"), NAMED_MS);
@@ -352,7 +325,6 @@ static void start_server(struct redis_server *r, const char *asks, char *to)
 
 static int set_up(void **state)
 {
-	(void)state;
 	ca = certificate_make((struct certificate_wish){ .name = "the CA" });
 	other_ca = certificate_make((struct certificate_wish){ .name = "another CA" });
 	server_cert = certificate_make(
@@ -366,35 +338,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	server_stop(&strict);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_name_of_the_host),
-		cmocka_unit_test(test_other_name),
-		cmocka_unit_test(test_pinned),
-		cmocka_unit_test(test_system_store),
-		cmocka_unit_test(test_mutual),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_expired),
-		cmocka_unit_test(test_not_yet_valid),
-		cmocka_unit_test(test_wrong_name),
-		cmocka_unit_test(test_unknown_ca),
-		cmocka_unit_test(test_old_version),
-		cmocka_unit_test(test_certificate_missing),
-		cmocka_unit_test(test_certificate_refused),
-		cmocka_unit_test(test_key_of_another),
-		cmocka_unit_test(test_plain_port),
-		cmocka_unit_test(test_other_servers),
-		cmocka_unit_test(test_silence_costs_nothing),
-		cmocka_unit_test(test_tls_port),
-		cmocka_unit_test(test_recovers),
-	};
-	return cmocka_run_group_tests_name("Redis over TLS", tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

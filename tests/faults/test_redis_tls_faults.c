@@ -5,16 +5,7 @@
  * make no difference.
  */
 #include <openssl/ssl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/certificates.h"
 #include "../support/daemon.h"
@@ -24,6 +15,7 @@
 #include "../support/redis_server.h"
 #include "../support/tls_front.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { TIMEOUT_MS = 500, SLACK_MS = 400, RECOVER_MS = 8000, MIB = 1024 * 1024 };
 
@@ -46,7 +38,6 @@ static void start_at(int port, const char *timeout_ms)
 
 static int stop(void **state)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	client_close(client);
 	daemon_stop(&patternd);
@@ -55,7 +46,6 @@ static int stop(void **state)
 
 static int start(void **state)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	server_command(&redis, "FLUSHALL");
 	start_at(proxy_port(proxy), "500");
@@ -119,12 +109,13 @@ static void test_row(void **state)
 	stop(NULL);
 }
 
-static void test_killed_under_requests(void **state)
+TEST_ROWS(test_row, rows, name);
+
+TEST(test_killed_under_requests, .before = start, .after = stop)
 {
 	enum { REQUESTS = 20 };
 	struct raw *clients[REQUESTS];
 
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
 	for (int i = 0; i < REQUESTS; i++) {
 		clients[i] = raw_connect(patternd.port);
@@ -168,12 +159,11 @@ static bool has_large_value(size_t len)
  * Wherever the proxy cuts the stream and wherever a record ends, all of the answer arrives, and no
  * bytes stay unread.
  */
-static void test_large_answers(void **state)
+TEST(test_large_answers, .before = start, .after = stop)
 {
 	static const struct proxy_fault faults[] = { { 0 }, { .slice = 1000 }, { .slice = 16384 }, { .slice = 16389 } };
 	static const size_t lens[] = { 1, 16000, 16384 - 60, 16384, 65536, 200000, MIB - 100 };
 
-	(void)state;
 	for (size_t l = 0; l < sizeof(lens) / sizeof(lens[0]); l++) {
 		char *body = large_body(lens[l]);
 		proxy_set(proxy, (struct proxy_fault){ 0 });
@@ -190,11 +180,10 @@ static void test_large_answers(void **state)
 }
 
 /* SIGKILL after half of 1 MiB arrived. */
-static void test_killed_mid_reply(void **state)
+TEST(test_killed_mid_reply, .before = start, .after = stop)
 {
 	char *body = large_body(MIB - 100);
 
-	(void)state;
 	assert_status(http(client, "PUT", "/cache/large", body), 201);
 	struct raw *reader = raw_connect(patternd.port);
 	proxy_set(proxy, (struct proxy_fault){ .bytes_per_second = MIB });
@@ -215,13 +204,12 @@ static void test_killed_mid_reply(void **state)
  * The requests are longer than all buffers on the way. The daemon writes them in many pieces, each
  * when there is room again, while other requests queue behind them.
  */
-static void test_large_requests(void **state)
+TEST(test_large_requests, .before = start, .after = stop)
 {
 	enum { REQUESTS = 4, LEN = 12 * MIB };
 	struct raw *senders[REQUESTS];
 	char *body = large_body(LEN), head[200];
 
-	(void)state;
 	stop(NULL);
 	start_at(proxy_port(proxy), "20000");
 	for (int i = 0; i < REQUESTS; i++) {
@@ -293,13 +281,12 @@ static bool none_is_carried_out(const char *body)
 	return none > 0 && unknown > 0;
 }
 
-static void test_not_sent(void **state)
+TEST(test_not_sent, .before = start, .after = stop)
 {
 	enum { BODY = 900000, TRIES = 5 };
 	char *body = large_body(BODY);
 	int tries = 0;
 
-	(void)state;
 	while (!none_is_carried_out(body))
 		assert_true(++tries < TRIES); /* with too few requests of a kind, the test would prove little */
 	free(body);
@@ -331,9 +318,8 @@ static void assert_load(int requests)
 	assert_int_equal(int_at(http(client, "GET", target, NULL), "/count"), CLIENTS * requests);
 }
 
-static void test_load(void **state)
+TEST(test_load, .before = start, .after = stop)
 {
-	(void)state;
 	stop(NULL);
 	start_at(proxy_port(proxy), "5000");
 	assert_load(80);
@@ -347,7 +333,7 @@ static void test_load(void **state)
  * The keys change after the first pieces of replies, records have a few bytes, and a server asks
  * for another handshake.
  */
-static void test_unsettled(void **state)
+TEST(test_unsettled, .before = start, .after = stop)
 {
 	static const struct tls_manner manners[] = {
 		{ .only_version = TLS1_3_VERSION, .key_updates = true },
@@ -355,7 +341,6 @@ static void test_unsettled(void **state)
 		{ .only_version = TLS1_2_VERSION, .record_max = 100 },
 	};
 
-	(void)state;
 	stop(NULL);
 	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
 		struct tls_front *front = tls_front_open(redis.port, &server_cert, manners[i]);
@@ -372,14 +357,13 @@ static void test_unsettled(void **state)
 }
 
 /* The daemon refuses a renegotiation of TLS 1.2. The refusal does no further harm. */
-static void test_renegotiation(void **state)
+TEST(test_renegotiation)
 {
 	struct tls_front *front =
 		tls_front_open(redis.port, &server_cert,
 			       (struct tls_manner){ .only_version = TLS1_2_VERSION, .renegotiation = true });
 	char url[64];
 
-	(void)state;
 	snprintf(url, sizeof(url), "%s", tls_front_url(front));
 	struct daemon other = { 0 };
 	daemon_launch(&other, "--redis", url, "--redis-ca-file", ca.cert_path);
@@ -392,9 +376,8 @@ static void test_renegotiation(void **state)
 
 /* ---- The subscriber ---- */
 
-static void test_parked(void **state)
+TEST(test_parked, .before = start, .after = stop)
 {
-	(void)state;
 	struct raw *w = waiter_parked(&patternd, &redis, "tls", "{\"wait_ms\":20000}");
 	assert_status(http(client, "POST", "/queues/tls/messages", "{\"body\":1}"), 201);
 	struct answer a = waiter_answer(w, "/queues/tls/receive", 2000);
@@ -419,7 +402,6 @@ static int set_up(void **state)
 {
 	static char port[16];
 
-	(void)state;
 	ca = certificate_make((struct certificate_wish){ .name = "the CA" });
 	server_cert = certificate_make((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1", .by = &ca });
 	tls_port = free_port();
@@ -432,33 +414,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	proxy_close(proxy);
 	server_stop(&redis);
 	return 0;
 }
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test_setup_teardown(test_killed_under_requests, start, stop),
-		cmocka_unit_test_setup_teardown(test_large_answers, start, stop),
-		cmocka_unit_test_setup_teardown(test_killed_mid_reply, start, stop),
-		cmocka_unit_test_setup_teardown(test_large_requests, start, stop),
-		cmocka_unit_test_setup_teardown(test_not_sent, start, stop),
-		cmocka_unit_test_setup_teardown(test_load, start, stop),
-		cmocka_unit_test_setup_teardown(test_unsettled, start, stop),
-		cmocka_unit_test(test_renegotiation),
-		cmocka_unit_test_setup_teardown(test_parked, start, stop),
-	};
-	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < COUNT(rows); i++)
-		tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
-	for (size_t i = 0; i < COUNT(others); i++)
-		tests[n++] = others[i];
-	return _cmocka_run_group_tests("TLS to Redis failing", tests, n, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

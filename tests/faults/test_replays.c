@@ -4,18 +4,10 @@
  * takes a key. For an operation that may need several calls, it also tries a request that needs
  * them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "many.h"
 #include "per_operation.h"
 #include "stage.h"
+#include "test.h"
 
 #define KEY "Idempotency-Key: replay"
 

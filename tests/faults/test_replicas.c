@@ -3,18 +3,12 @@
  * answer, or are not replicas any more. The primary answers instead, in time. The daemon reads
  * nothing that is older than --max-replica-lag-ms.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "aside.h"
 #include "many.h"
 #include "replicated.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 10000, TIMEOUT_MS = 1000, MARGIN_MS = 400 }; /* TIMEOUT_MS: --redis-timeout-ms */
@@ -39,12 +33,13 @@ static int64_t count_of(struct answer a)
 
 /* ---- All is well ---- */
 
-static void replicas_serve_in_turn(void **state)
+SUITE(.open = replicated_open, .close = replicated_close, .after = replicated_forget, .columns = 2);
+
+TEST(replicas_serve_in_turn)
 {
 	enum { READS = 20 };
 	long long before[REPLICAS], primary;
 
-	(void)state;
 	count_up();
 	replicated_wait_synced();
 	primary = server_scripts_run(&redis);
@@ -62,28 +57,25 @@ static void replicas_serve_in_turn(void **state)
 	assert_int_equal(metric_of(&patternd, "replica_reads_total") - served, READS);
 }
 
-static void what_is_missing_is_missing_there(void **state)
+TEST(what_is_missing_is_missing_there)
 {
-	(void)state;
 	struct answer a = get("/bloom/none");
 	assert_problem(a, 404, "not_found", "none");
 	assert_true(came_from_replica(a));
 }
 
-static void a_script_that_it_lacks_is_sent_whole(void **state)
+TEST(a_script_that_it_lacks_is_sent_whole)
 {
-	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
 		server_command(&replicas[i], "SCRIPT FLUSH");
 	for (int i = 0; i < 2 * REPLICAS; i++)
 		assert_true(came_from_replica(read_count()));
 }
 
-static void info_has_them(void **state)
+TEST(info_has_them, .after = no_fixture)
 {
 	char pointer[64];
 
-	(void)state;
 	struct answer a = get("/info");
 	for (int i = 0; i < REPLICAS; i++) {
 		snprintf(pointer, sizeof(pointer), "/redis/replicas/%d/serves", i);
@@ -100,7 +92,7 @@ static void info_has_them(void **state)
  * The counter rises all the time while the link delays replication more and more, then less. Each
  * read includes everything written --max-replica-lag-ms or more before the request.
  */
-static void nothing_older_is_read(void **state)
+TEST(nothing_older_is_read)
 {
 	enum { DELAYS = 5, MOST = 100000 };
 	static const struct {
@@ -109,7 +101,6 @@ static void nothing_older_is_read(void **state)
 	static int64_t written_us[MOST]; /* when each count was acknowledged */
 	int64_t count = 0, from_replicas = 0, older = 0;
 
-	(void)state;
 	for (int k = 0; k < DELAYS; k++) {
 		for (int i = 0; i < REPLICAS; i++)
 			proxy_set(replica_link[i], (struct proxy_fault){ .delay_ms = rounds[k].delay_ms });
@@ -136,9 +127,8 @@ static void nothing_older_is_read(void **state)
 	assert_true(from_replicas < count);
 }
 
-static void a_link_that_is_down_ends_it(void **state)
+TEST(a_link_that_is_down_ends_it)
 {
-	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
 		server_command(&replicas[i], "REPLICAOF 127.0.0.1 %d", free_port());
 	replicated_wait_usable(0);
@@ -149,9 +139,8 @@ static void a_link_that_is_down_ends_it(void **state)
 }
 
 /* A server that is no longer a replica has its own data. */
-static void only_a_replica_is_read(void **state)
+TEST(only_a_replica_is_read)
 {
-	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
 		server_command(&replicas[i], "REPLICAOF NO ONE");
 	replicated_wait_usable(0);
@@ -163,9 +152,8 @@ static void only_a_replica_is_read(void **state)
 }
 
 /* Without the primary, the daemon cannot detect that the replicas' data is older than allowed. */
-static void without_the_primary_replicas_serve_only_for_so_long(void **state)
+TEST(without_the_primary_replicas_serve_only_for_so_long)
 {
-	(void)state;
 	count_up();
 	proc_signal(&redis.proc, SIGSTOP);
 	int64_t stopped_us = monotonic_us();
@@ -180,9 +168,8 @@ static void without_the_primary_replicas_serve_only_for_so_long(void **state)
 /* ---- Failures ---- */
 
 /* The replicas stop while the request is under way. */
-static void stopped_replicas_cost_half_the_timeout(void **state)
+TEST(stopped_replicas_cost_half_the_timeout)
 {
-	(void)state;
 	count_up();
 	replicated_wait_synced();
 	for (int i = 0; i < REPLICAS; i++)
@@ -200,9 +187,8 @@ static void stopped_replicas_cost_half_the_timeout(void **state)
 }
 
 /* Both the replica and the primary are silent: the request has one timeout, not two. */
-static void the_primary_has_the_time_that_is_left(void **state)
+TEST(the_primary_has_the_time_that_is_left)
 {
-	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
 		proc_signal(&replicas[i].proc, SIGSTOP);
 	proc_signal(&redis.proc, SIGSTOP);
@@ -212,11 +198,10 @@ static void the_primary_has_the_time_that_is_left(void **state)
 	assert_in_range(a.took_us, 0, (TIMEOUT_MS + MARGIN_MS) * 1000);
 }
 
-static void a_replica_that_dies_in_the_middle_of_an_answer(void **state)
+TEST(a_replica_that_dies_in_the_middle_of_an_answer)
 {
 	enum { BYTES = 30000 };
 
-	(void)state;
 	server_command(&redis, "SETRANGE p:bitmap:{b} %d x", BYTES - 1);
 	replicated_wait_synced();
 	for (int i = 0; i < REPLICAS; i++)
@@ -232,9 +217,8 @@ static void a_replica_that_dies_in_the_middle_of_an_answer(void **state)
 	}
 }
 
-static void replicas_that_are_gone_are_not_asked(void **state)
+TEST(replicas_that_are_gone_are_not_asked)
 {
-	(void)state;
 	count_up();
 	for (int i = 0; i < REPLICAS; i++)
 		proxy_set(replica_access[i], (struct proxy_fault){ .refuse = true, .reset = true });
@@ -246,9 +230,8 @@ static void replicas_that_are_gone_are_not_asked(void **state)
 	assert_int_equal(count_of(read_count()), 1);
 }
 
-static void what_a_replica_denies_the_primary_answers(void **state)
+TEST(what_a_replica_denies_the_primary_answers)
 {
-	(void)state;
 	count_up();
 	for (int i = 0; i < REPLICAS; i++)
 		server_command(&replicas[i], "ACL SETUSER default -evalsha");
@@ -261,11 +244,10 @@ static void what_a_replica_denies_the_primary_answers(void **state)
 
 /* ---- Options ---- */
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST(options_that_make_no_sense_are_refused, .after = no_fixture)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	assert_int_equal(daemon_run(&d, "--redis-replicas", redis.url), 2);
 	assert_true(proc_wrote(&d.proc, "without --read-from replica"));
 	assert_int_equal(daemon_run(&d, "--max-replica-lag-ms", "500"), 2);
@@ -281,26 +263,4 @@ static void options_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", redis.url, "--max-replica-lag-ms",
 				    "99"),
 			 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(replicas_serve_in_turn, replicated_forget),
-		cmocka_unit_test_teardown(what_is_missing_is_missing_there, replicated_forget),
-		cmocka_unit_test_teardown(a_script_that_it_lacks_is_sent_whole, replicated_forget),
-		cmocka_unit_test(info_has_them),
-		cmocka_unit_test_teardown(nothing_older_is_read, replicated_forget),
-		cmocka_unit_test_teardown(a_link_that_is_down_ends_it, replicated_forget),
-		cmocka_unit_test_teardown(only_a_replica_is_read, replicated_forget),
-		cmocka_unit_test_teardown(without_the_primary_replicas_serve_only_for_so_long, replicated_forget),
-		cmocka_unit_test_teardown(stopped_replicas_cost_half_the_timeout, replicated_forget),
-		cmocka_unit_test_teardown(the_primary_has_the_time_that_is_left, replicated_forget),
-		cmocka_unit_test_teardown(a_replica_that_dies_in_the_middle_of_an_answer, replicated_forget),
-		cmocka_unit_test_teardown(replicas_that_are_gone_are_not_asked, replicated_forget),
-		cmocka_unit_test_teardown(what_a_replica_denies_the_primary_answers, replicated_forget),
-		cmocka_unit_test(options_that_make_no_sense_are_refused),
-	};
-
-	return run_side_by_side("reads from replicas", 2, tests, replicated_open, replicated_close);
 }

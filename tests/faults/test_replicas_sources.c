@@ -2,16 +2,9 @@
  * Which server answers each operation of the contract. Operations marked x-stale read from a
  * replica, and their answers state that. No other operation asks a replica.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "per_operation.h"
 #include "replicated.h"
+#include "test.h"
 
 /*
  * The target of an operation that requires one of several parameters; the schema does not state

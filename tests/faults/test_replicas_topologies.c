@@ -2,19 +2,12 @@
  * Reads from the replicas that Sentinels and a Cluster name, across failovers, moved slots and
  * nodes that die. Reads always find what was written and has reached the replicas.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "aside.h"
 #include "cluster_stage.h"
 #include "redis_cluster_slots.h"
 #include "redis_sentinel.h"
 #include "replicated.h"
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 20000, LAG_MS = 500, MOVED_KEYS = 60 };
@@ -49,7 +42,6 @@ static bool is_read_from_replica(const char *name, int64_t count)
 
 static int sentinel_open(void **state)
 {
-	(void)state;
 	sentinel = (struct redis_sentinel){ 0 };
 	sentinel_start(&sentinel);
 	daemon_start(&patternd, "--redis", sentinel.url, "--read-from", "replica", "--max-replica-lag-ms", "500");
@@ -60,7 +52,6 @@ static int sentinel_open(void **state)
 
 static int sentinel_end(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	sentinel_stop(&sentinel);
@@ -71,9 +62,8 @@ static int sentinel_end(void **state)
  * The daemon reads the promoted replica as the primary, and the third server and the old master as
  * replicas.
  */
-static void a_failover_under_sentinels(void **state)
+TEST(a_failover_under_sentinels, .before = sentinel_open, .after = sentinel_end)
 {
-	(void)state;
 	assert_true(count_up("a"));
 	wait_until(is_read_from_replica("a", 1), SOON_MS);
 	/* A busy machine may have caused a failover before. */
@@ -97,11 +87,10 @@ static void a_failover_under_sentinels(void **state)
 /*
  * When a replica dies, nothing changes in what the daemon reports. The replica returns by itself.
  */
-static void a_replica_under_sentinels_dies_and_returns(void **state)
+TEST(a_replica_under_sentinels_dies_and_returns, .before = sentinel_open, .after = sentinel_end)
 {
 	int victim = sentinel_master(&sentinel) == 2 ? 1 : 2;
 
-	(void)state;
 	assert_true(count_up("a"));
 	server_kill(&sentinel.servers[victim]);
 	for (int i = 0; i < 50; i++)
@@ -116,7 +105,6 @@ static void a_replica_under_sentinels_dies_and_returns(void **state)
 
 static int cluster_open(void **state)
 {
-	(void)state;
 	cluster_with_replicas(state);
 	client_close(client);
 	daemon_stop(&patternd);
@@ -126,9 +114,8 @@ static int cluster_open(void **state)
 	return 0;
 }
 
-static void every_slot_is_read_from_a_replica(void **state)
+TEST(every_slot_is_read_from_a_replica)
 {
-	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++) {
 		assert_true(count_up(stage_names[i]));
 		wait_until(is_read_from_replica(stage_names[i], 1), SOON_MS);
@@ -176,12 +163,11 @@ static void name_slot(struct moving *m, int slot)
  * A replica of Redis 7 does not know that its primary's slot moves. It would answer without ASK, as
  * if keys that have moved did not exist.
  */
-static void no_key_is_missing_while_its_slot_moves(void **state)
+TEST(no_key_is_missing_while_its_slot_moves)
 {
 	static struct moving m;
 	int slot = slot_of(stage_names[0]);
 
-	(void)state;
 	name_slot(&m, slot);
 	for (int i = 0; i < MOVED_KEYS; i++)
 		assert_true(count_up(m.names[i]));
@@ -194,9 +180,8 @@ static void no_key_is_missing_while_its_slot_moves(void **state)
 	assert_true(m.reads > 0);
 }
 
-static void a_replica_takes_over(void **state)
+TEST(a_replica_takes_over)
 {
-	(void)state;
 	assert_true(count_up(stage_names[0]));
 	wait_until(is_read_from_replica(stage_names[0], 1), SOON_MS);
 	int replica = cluster_replica_of(&cluster, 0);
@@ -212,17 +197,4 @@ static void a_replica_takes_over(void **state)
 	wait_until(is_read_from_replica(stage_names[0], 2), SOON_MS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_failover_under_sentinels, sentinel_open, sentinel_end),
-		cmocka_unit_test_setup_teardown(no_key_is_missing_while_its_slot_moves, cluster_open,
-						cluster_stage_close),
-		cmocka_unit_test_setup_teardown(a_replica_takes_over, cluster_open, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(a_replica_under_sentinels_dies_and_returns, sentinel_open,
-						sentinel_end),
-		cmocka_unit_test_setup_teardown(every_slot_is_read_from_a_replica, cluster_open, cluster_stage_close),
-	};
-
-	return run_side_by_side("replicas of a topology", 3, tests, NULL, NULL);
-}
+SUITE(.before = cluster_open, .after = cluster_stage_close, .columns = 3);

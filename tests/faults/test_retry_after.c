@@ -3,17 +3,9 @@
  * thousand), each alone with its key, wait exactly retry_after_ms; all are admitted. A caller that
  * does not wait is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/stage.h"
 #include "../support/stride.h"
+#include "test.h"
 
 enum { CALLERS = 700, ROUNDS_IN_FULL = 5, REFUSED_MAX_PER_1000 = 1 };
 
@@ -68,10 +60,9 @@ static int wait_retry_after(const char *algorithm, int count)
 	return refused;
 }
 
-static void callers_that_wait_are_admitted(void **state)
+static void callers_that_wait_are_admitted(const char *algorithm)
 {
 	const int rounds = in_full() ? ROUNDS_IN_FULL : 1, count = CALLERS / stride();
-	const char *algorithm = *state;
 	int refused = 0;
 
 	for (int i = 0; i < rounds; i++)
@@ -80,14 +71,19 @@ static void callers_that_wait_are_admitted(void **state)
 	assert_in_range(refused * 1000, 0, REFUSED_MAX_PER_1000 * rounds * count);
 }
 
-int main(void)
+TEST(callers_of_gcra_are_admitted)
 {
-	static char gcra[] = "gcra", sliding[] = "sliding_window", fixed[] = "fixed_window";
-	const struct CMUnitTest tests[] = {
-		{ gcra, callers_that_wait_are_admitted, NULL, NULL, gcra },
-		{ sliding, callers_that_wait_are_admitted, NULL, NULL, sliding },
-		{ fixed, callers_that_wait_are_admitted, NULL, NULL, fixed },
-	};
-
-	return cmocka_run_group_tests_name("honest Retry-After", tests, stage_open, stage_close);
+	callers_that_wait_are_admitted("gcra");
 }
+
+TEST(callers_of_a_sliding_window_are_admitted)
+{
+	callers_that_wait_are_admitted("sliding_window");
+}
+
+TEST(callers_of_a_fixed_window_are_admitted)
+{
+	callers_that_wait_are_admitted("fixed_window");
+}
+
+SUITE(.open = stage_open, .close = stage_close);

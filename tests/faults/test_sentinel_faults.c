@@ -3,14 +3,7 @@
  * away, or report a wrong master. The daemon writes nothing to a replica and reports an unknown
  * effect as unknown. A second after Redis takes writes again, so does the daemon.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/daemon.h"
@@ -20,6 +13,7 @@
 #include "../support/stubborn.h"
 #include "../support/vigil.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum {
 	TIMEOUT_MS = 500,
@@ -39,7 +33,6 @@ static const char *const names[] = { "a", "b" };
 
 static int set_up(void **state)
 {
-	(void)state;
 	redis = (struct redis_sentinel){ 0 };
 	sentinel_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", "500");
@@ -49,7 +42,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	sentinel_stop(&redis);
@@ -137,12 +129,13 @@ static void must_end_vigil(void)
 	daemon_stop(&idle);
 }
 
-static void the_master_dies_under_load(void **state)
+SUITE(.before = set_up, .after = tear_down, .columns = 3);
+
+TEST(the_master_dies_under_load)
 {
 	begin_vigil();
 	struct load *l = put_under_load();
 
-	(void)state;
 	int master = sentinel_wait_master(&redis, sentinel_kill_master(&redis));
 	must_be_served_soon(l);
 	must_end_vigil();
@@ -156,9 +149,8 @@ static void the_master_dies_under_load(void **state)
  * The old master takes itself for the master until a Sentinel looks at it. The daemon must not
  * write to it.
  */
-static void the_old_master_comes_back(void **state)
+TEST(the_old_master_comes_back)
 {
-	(void)state;
 	assert_true(works());
 	int old = sentinel_kill_master(&redis);
 	int master = sentinel_wait_master(&redis, old);
@@ -178,13 +170,12 @@ static void the_old_master_comes_back(void **state)
  * Its writes between the promotion of the new master and its own demotion are lost, since Sentinels
  * do not stop it first. So only upper bounds can be checked.
  */
-static void masters_are_swapped_under_load(void **state)
+TEST(masters_are_swapped_under_load)
 {
 	begin_vigil();
 	struct load *l = put_under_load();
 	int old = sentinel_master(&redis), master;
 
-	(void)state;
 	assert_string_equal(server_command(&redis.watchers[0], "SENTINEL FAILOVER mymaster")->str, "OK");
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
 	wait_until(is_named_by_all(master), FAILOVER_MS);
@@ -201,9 +192,8 @@ static void masters_are_swapped_under_load(void **state)
  * No Sentinel reports the change; only the server's replies show it. Then the server is the master
  * again.
  */
-static void a_master_becomes_a_replica_unseen(void **state)
+TEST(a_master_becomes_a_replica_unseen)
 {
-	(void)state;
 	assert_true(works());
 	int master = sentinel_master(&redis), other = (master + 1) % SENTINEL_SERVERS;
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
@@ -226,12 +216,11 @@ static void a_master_becomes_a_replica_unseen(void **state)
  * The master freezes, but does not die: its connections stay open and nothing answers. When it
  * wakes, it takes itself for the master.
  */
-static void a_master_freezes_and_wakes(void **state)
+TEST(a_master_freezes_and_wakes)
 {
 	struct load *l = put_under_load();
 	int old = sentinel_master(&redis), master;
 
-	(void)state;
 	sentinel_be_quick(&redis);
 	server_signal(&redis.servers[old], SIGSTOP);
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
@@ -247,9 +236,8 @@ static void a_master_freezes_and_wakes(void **state)
 
 /* ---- Sentinels that are away, or report a wrong master ---- */
 
-static void sentinels_go_and_come(void **state)
+TEST(sentinels_go_and_come)
 {
-	(void)state;
 	assert_true(works());
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		sentinel_watcher_kill(&redis, i);
@@ -270,11 +258,10 @@ static void sentinels_go_and_come(void **state)
 }
 
 /* A daemon starts before any Sentinel, and its first Sentinel hangs. */
-static void the_start_waits_for_a_sentinel(void **state)
+TEST(the_start_waits_for_a_sentinel)
 {
 	struct daemon other = { 0 };
 
-	(void)state;
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		sentinel_watcher_kill(&redis, i);
 	daemon_launch(&other, "--redis", redis.url, "--redis-timeout-ms", "500");
@@ -292,12 +279,11 @@ static void the_start_waits_for_a_sentinel(void **state)
 	server_signal(&redis.watchers[0], SIGCONT);
 }
 
-static void an_unknown_master_is_reported(void **state)
+TEST(an_unknown_master_is_reported)
 {
 	struct daemon other = { 0 };
 	char url[160];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d/theirmaster", redis.watchers[0].port);
 	daemon_launch(&other, "--redis", url);
 	wait_until(proc_wrote(&other.proc, "theirmaster"), SOON_MS);
@@ -326,11 +312,10 @@ static const struct {
 	{ "an unknown name", "no-such-host.invalid", 1 },
 };
 
-static void a_sentinel_lies(void **state)
+TEST(a_sentinel_lies)
 {
 	char port[16], reply[128], url[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		int number = lies[i].port;
 		snprintf(port, sizeof(port), "%d",
@@ -366,11 +351,10 @@ static const struct stubborn_manner strangers[] = {
 	  .times = 3 },
 };
 
-static void a_stranger_for_a_sentinel(void **state)
+TEST(a_stranger_for_a_sentinel)
 {
 	char url[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
 		struct stubborn *stranger = stubborn_open(&strangers[i]);
 		struct daemon other = { 0 };
@@ -405,9 +389,8 @@ static bool all_are_listened_to(void)
  * The Sentinel that leads a failover learns of it before the others do. So the daemon must be
  * subscribed at all of them.
  */
-static void each_sentinel_is_listened_to(void **state)
+TEST(each_sentinel_is_listened_to)
 {
-	(void)state;
 	wait_until(all_are_listened_to(), SOON_MS);
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		sentinel_watcher_kill(&redis, i);
@@ -421,11 +404,10 @@ static void each_sentinel_is_listened_to(void **state)
  * SIGHUP renews the connections to the Sentinels, too. The daemon does not wait for a dead
  * Sentinel.
  */
-static void connections_to_sentinels_are_renewed(void **state)
+TEST(connections_to_sentinels_are_renewed)
 {
 	enum { LINKS = SENTINEL_WATCHERS - 1 + 3 };
 
-	(void)state;
 	wait_until(all_are_listened_to(), SOON_MS);
 	sentinel_watcher_kill(&redis, 0);
 	long connects = metric_of(&patternd, "redis_connects_total");
@@ -442,11 +424,10 @@ static void connections_to_sentinels_are_renewed(void **state)
  * A Sentinel other than the one that the daemon asked reports a switch. The daemon acts on the
  * first report, but trusts it no more than an answer.
  */
-static void a_sentinel_reports_a_switch_that_was_none(void **state)
+TEST(a_sentinel_reports_a_switch_that_was_none)
 {
 	char old[16], port[16], news[128], reply[512], url[256];
 
-	(void)state;
 	snprintf(old, sizeof(old), "%d", redis.servers[0].port);
 	snprintf(port, sizeof(port), "%d", redis.servers[1].port);
 	snprintf(news, sizeof(news), "mymaster 127.0.0.1 %s 127.0.0.1 %s", old, port);
@@ -470,25 +451,4 @@ static void a_sentinel_reports_a_switch_that_was_none(void **state)
 	client_close(c);
 	daemon_stop(&other);
 	stubborn_close(liar);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_master_dies_under_load, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_old_master_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(masters_are_swapped_under_load, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_master_becomes_a_replica_unseen, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_master_freezes_and_wakes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(sentinels_go_and_come, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_start_waits_for_a_sentinel, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_unknown_master_is_reported, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_sentinel_lies, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_stranger_for_a_sentinel, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(each_sentinel_is_listened_to, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(connections_to_sentinels_are_renewed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_sentinel_reports_a_switch_that_was_none, set_up, tear_down),
-	};
-
-	return run_side_by_side("sentinel faults", 3, tests, NULL, NULL);
 }

@@ -3,18 +3,11 @@
  * While the daemon reconnects, the n-th allocation, socket, connect, epoll_ctl, read or write
  * fails. Afterwards the daemon serves, and is subscribed at each Sentinel once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_sentinel.h"
 #include "../support/torture.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, FAILING_MS = 15 /* a reconnect takes 5 ms */ };
 
@@ -55,12 +48,14 @@ static bool try_point(enum torture_kind kind, uint64_t n)
 	return reached;
 }
 
-static void it_finds_them_again(void **state)
+/* its allocator is not glibc's */
+SUITE(.skips = daemon_is_sanitized);
+
+TEST(it_finds_them_again)
 {
 	static const enum torture_kind kinds[] = { TORTURE_MEMORY, TORTURE_SOCKET, TORTURE_CONNECT,
 						   TORTURE_EPOLL,  TORTURE_READ,   TORTURE_WRITE };
 
-	(void)state;
 	sentinel_start(&redis);
 	torture_open();
 	patternd.proc.env = torture_env();
@@ -77,13 +72,4 @@ static void it_finds_them_again(void **state)
 	client_close(client);
 	daemon_stop(&patternd);
 	sentinel_stop(&redis);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(it_finds_them_again) };
-
-	if (daemon_is_sanitized()) /* its allocator is not glibc's */
-		return 0;
-	return cmocka_run_group_tests_name("Sentinels under torture", tests, NULL, NULL);
 }

@@ -2,15 +2,7 @@
  * Clients that send a byte now and then, to each listener, in each part of a request. The daemon
  * disconnects them at an absolute deadline. Hundreds of such clients do not delay others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "../support/certificates.h"
 #include "../support/daemon.h"
@@ -18,6 +10,7 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "requests.h"
+#include "test.h"
 
 enum {
 	HEADER_MS = 500,
@@ -38,7 +31,6 @@ static int set_up(void **state)
 {
 	char listen[300];
 
-	(void)state;
 	server_start(&redis);
 	ca = certificate_make((struct certificate_wish){ .name = "a CA" });
 	own = certificate_make((struct certificate_wish){ .name = "patternd", .dns = "localhost", .by = &ca });
@@ -52,7 +44,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
@@ -150,11 +141,12 @@ static void drip_all(struct slow *all, size_t count, int max_ms)
 	}
 }
 
-static void test_deadlines(void **state)
+SUITE(.open = set_up, .close = tear_down);
+
+TEST(test_deadlines)
 {
 	struct slow all[WAYS];
 
-	(void)state;
 	for (size_t i = 0; i < WAYS; i++)
 		begin(&all[i], &ways[i]);
 	drip_all(all, WAYS, HEALTH_MS + GRACE_MS);
@@ -172,7 +164,7 @@ static void test_deadlines(void **state)
  * Five hundred clients of all kinds reconnect whenever the daemon disconnects them. Other clients
  * are served as well as before.
  */
-static void test_many(void **state)
+TEST(test_many)
 {
 	enum { MANY = 500, MAX_MS = 20000 };
 	static struct slow slow[MANY];
@@ -180,7 +172,6 @@ static void test_many(void **state)
 	int64_t slowest_us = 0, until_ms = monotonic_ms() + MAX_MS;
 	int cut = 0, served = 0;
 
-	(void)state;
 	client_by_unix(by_unix, path);
 	client_by_tls(by_tls, ca.cert_path, NULL, NULL);
 	for (int i = 0; i < MANY; i++)
@@ -207,14 +198,4 @@ static void test_many(void **state)
 	assert_in_range(slowest_us, 0, 250000);
 	client_close(by_unix);
 	client_close(by_tls);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deadlines),
-		cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests_name("slow clients", tests, set_up, tear_down);
 }

@@ -3,26 +3,21 @@
  * killed. Redis has no place for a connection, or connections are killed. The daemon serves other
  * requests in this time, and the pool becomes whole again.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/load.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { PIPELINED = 100, TIMEOUT_MS = 400, SLACK_MS = 400, SOON_MS = 8000, WATCHED_MS = 1500 };
 
+SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
 /* A waiting client must not delay the requests that another has already sent. */
-static void waiting_delays_no_other_request(void **state)
+TEST(waiting_delays_no_other_request)
 {
-	(void)state;
 	struct daemon slow = { 0 };
 	daemon_start(&slow, "--redis", redis.url, "--redis-timeout-ms", "4000");
 	struct raw *waits = raw_connect(slow.port), *asks = raw_connect(slow.port);
@@ -51,9 +46,8 @@ static bool pool_is_whole(void)
  * When the server becomes a replica, the daemon replaces the idle connections, too, not only the
  * one that got READONLY.
  */
-static void idle_links_leave_too(void **state)
+TEST(idle_links_leave_too)
 {
-	(void)state;
 	wait_until(pool_is_whole(), 3000);
 	server_command(&redis, "REPLICAOF 127.0.0.1 1");
 	assert_problem(post("/locks/r", "{}"), 503, "redis_read_only", "none");
@@ -80,12 +74,11 @@ static redisContext *hold_redis(void)
  * While the script runs, Redis replies BUSY; before lua-time-limit it does not reply at all. The
  * effect is none after BUSY, and unknown without a reply.
  */
-static void a_foreign_script_blocks_redis(void **state)
+TEST(a_foreign_script_blocks_redis)
 {
 	struct daemon d = { 0 };
 	int refused = 0;
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "400");
 	server_command(&redis, "CONFIG SET lua-time-limit 50");
 	struct client *c = client_open(d.port);
@@ -109,14 +102,13 @@ static void a_foreign_script_blocks_redis(void **state)
 
 /* ---- Connections that Redis refuses or kills ---- */
 
-static void there_is_no_place(void **state)
+TEST(there_is_no_place)
 {
 	enum { PLACES = 10 };
 	struct redis_server full = { 0 };
 	redisContext *others[PLACES];
 	struct daemon d = { 0 };
 
-	(void)state;
 	server_start(&full, "--maxclients", "10");
 	server_command(&full, "PING"); /* takes one of the places */
 	for (int i = 0; i < PLACES; i++)
@@ -141,13 +133,12 @@ static void there_is_no_place(void **state)
 }
 
 /* load_stop compares the sums: granted increments happened, increments with effect none did not. */
-static void connections_are_killed_again_and_again(void **state)
+TEST(connections_are_killed_again_and_again)
 {
 	static const char *const names[] = { "killed-a", "killed-b" };
 	struct daemon d = { 0 };
 	long killed = 0;
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "400");
 	struct load *l =
 		load_start((struct load_plan){ .port = d.port, .names = names, .count = 2, .timeout_ms = TIMEOUT_MS });
@@ -160,17 +151,4 @@ static void connections_are_killed_again_and_again(void **state)
 		      load_answers(l));
 	load_stop(l, 0);
 	daemon_stop(&d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(waiting_delays_no_other_request, stage_forget),
-		cmocka_unit_test_teardown(idle_links_leave_too, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_script_blocks_redis, stage_forget),
-		cmocka_unit_test_teardown(there_is_no_place, stage_forget),
-		cmocka_unit_test_teardown(connections_are_killed_again_and_again, stage_forget),
-	};
-
-	return cmocka_run_group_tests_name("slow Redis", tests, stage_open, stage_close);
 }

@@ -10,19 +10,11 @@
  * The test judges by what Redis holds afterwards, not by a status: a hidden request, or a request
  * that must be refused, would have incremented a counter.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "requests.h"
+#include "test.h"
 
 enum { OPEN = 256, END_MS = 5000, MOST = 20000, MOST_BYTES = 2048, REPORTED = 20 };
 
@@ -266,9 +258,8 @@ static void nothing_counted(void)
 /* ---- The tests ---- */
 
 /* Sends names that are not tokens (RFC 9110, 5.6.2), and names with '_' for '-'. */
-static void names(void **state)
+TEST(names)
 {
-	(void)state;
 	static const char *const patterns[] = { "BN: V", "NB: V", "nBm: V", NULL };
 	static const char *const others[] = { "n_m: V",   "N : V",     "N\t: V",   ": N: V",
 					      "N\r\n: V", ":\r\nN: V", " \r\nN: V" };
@@ -287,9 +278,8 @@ static void names(void **state)
 }
 
 /* Sends one line that some programs read as two, and two lines that some read as one. */
-static void lines(void **state)
+TEST(lines)
 {
-	(void)state;
 	static const char *const patterns[] = { "X: XBN: V",   "N: VBX: X",   "X: X\rBN: V", "N: V\rBX: X",
 						"X: XB\nN: V", "N: VB\nX: X", "X:BN: V",     NULL };
 	static const char *const folds[] = {
@@ -307,9 +297,8 @@ static void lines(void **state)
 }
 
 /* Sends values that two programs may understand differently. */
-static void values(void **state)
+TEST(values)
 {
-	(void)state;
 	static const char *const patterns[] = { "N:BV", "N: BV", "N: VB", "N: V B", "N: B V", "N: V,B", NULL };
 	static const char *const encodings[] = {
 		"chunked",
@@ -365,9 +354,8 @@ static void values(void **state)
  * A header with another name hides a request. The hidden request is seen here, so this test can
  * detect one.
  */
-static void hidden_ones_are_seen(void **state)
+TEST(hidden_ones_are_seen)
 {
-	(void)state;
 	int first = serial;
 
 	send_all(by_pattern, &(struct pattern){ "X-N: V", 0 });
@@ -382,9 +370,8 @@ static void hidden_ones_are_seen(void **state)
  * The daemon serves a valid head, wherever it lies in libmicrohttpd's buffer and in however many
  * pieces it arrives.
  */
-static void right_ones_are_served(void **state)
+TEST(right_ones_are_served, .before = no_fixture)
 {
-	(void)state;
 	static const char head[] = "GET /counters/a?x%3D=1&y HTTP/1.1\r\n" HOST
 				   "Cookie: a=b; c=\"d\"\r\nX-Empty:\r\nX-Blank: \t \r\nX-Tab:\ta\tb \t\r\n"
 				   "X-Text: \xc3\xa9\xff\r\n!#$%&'*+-.^_`|~09azAZ::v:\r\n";
@@ -412,7 +399,6 @@ static void right_ones_are_served(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--header-timeout-ms", "500", "--body-timeout-ms", "500",
 		     "--idle-timeout-ms", "1000");
@@ -421,14 +407,12 @@ static int set_up(void **state)
 
 static int start_clean(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	for (int i = 0; i < serial; i++)
@@ -436,15 +420,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(hidden_ones_are_seen, start_clean),
-		cmocka_unit_test_setup(names, start_clean),
-		cmocka_unit_test_setup(lines, start_clean),
-		cmocka_unit_test_setup(values, start_clean),
-		cmocka_unit_test(right_ones_are_served),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down, .before = start_clean);

@@ -7,24 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, QUICK_US = 200000, QUICK_END_MS = 3000 };
 
@@ -109,12 +102,11 @@ static int launch_into_pipe(struct raw **r)
 	return reader;
 }
 
-static void a_log_without_a_reader(void **state)
+TEST(a_log_without_a_reader)
 {
 	struct raw *r;
 	int reader = launch_into_pipe(&r);
 
-	(void)state;
 	for (int round = 0; ask_many(r, 500) == 0; round++)
 		assert_in_range(round, 0, 20);
 	assert_in_range(read_lines(reader), 100, 100000);
@@ -131,12 +123,11 @@ static void a_log_without_a_reader(void **state)
 	close(reader);
 }
 
-static void the_reader_of_the_log_leaves(void **state)
+TEST(the_reader_of_the_log_leaves)
 {
 	struct raw *r;
 	int reader = launch_into_pipe(&r);
 
-	(void)state;
 	close(reader);
 	ask_many(r, 2000);
 	assert_in_range(ask_many(r, 2000), 1, 4000);
@@ -145,11 +136,10 @@ static void the_reader_of_the_log_leaves(void **state)
 }
 
 /* Another file may get the number of the missing descriptor. The log must not appear in it. */
-static void there_is_no_log(void **state)
+TEST(there_is_no_log)
 {
 	static const char *const ways[] = { "exec \"$0\" \"$@\" <&- >&- 2>&-", "exec \"$0\" \"$@\" 2>&-" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		launch(ways[i], "", redis.url, "debug");
 		wait_until(daemon_is_ready(&patternd, 0), SOON_MS);
@@ -174,7 +164,7 @@ static bool may_mount(void)
 
 /* ---- 48: a container as small as it gets ---- */
 
-static void without_rights_on_a_read_only_root(void **state)
+TEST(without_rights_on_a_read_only_root)
 {
 	static const char script[] =
 		"exec unshare -m sh -ec '"
@@ -188,7 +178,6 @@ static void without_rights_on_a_read_only_root(void **state)
 		" --inh-caps=-all --bounding-set=-all /mnt/patternd \"$@\"' \"$0\" \"$@\"";
 	char path[64];
 
-	(void)state;
 	if (!may_mount() || daemon_is_sanitized())
 		skip();
 	launch(script, "", redis.url, "warn");
@@ -207,11 +196,10 @@ static void without_rights_on_a_read_only_root(void **state)
 
 /* ---- P18: process 1 of a container gets only signals that it has a handler for ---- */
 
-static void as_process_1(void **state)
+TEST(as_process_1)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
 
-	(void)state;
 	if (!may_mount() || daemon_is_sanitized()) /* LeakSanitizer needs a separate /proc */
 		skip();
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
@@ -281,7 +269,7 @@ static void assert_does_not_wait(void)
 	assert_int_equal(metric_of(&patternd, "loop_longest_iteration_seconds"), 0); /* in whole seconds */
 }
 
-static void a_resolver_takes_its_time(void **state)
+TEST(a_resolver_takes_its_time)
 {
 	static const char server[] = "127.67.0.1";
 	static const char script[] =
@@ -290,7 +278,6 @@ static void a_resolver_takes_its_time(void **state)
 	char path[200], to[64];
 	int resolver = may_mount() ? resolver_open(server) : -1;
 
-	(void)state;
 	if (resolver < 0)
 		skip();
 	snprintf(path, sizeof(path), "%s/resolv.conf", temp_dir());
@@ -318,25 +305,14 @@ static void a_resolver_takes_its_time(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_log_without_a_reader), cmocka_unit_test(the_reader_of_the_log_leaves),
-		cmocka_unit_test(there_is_no_log),        cmocka_unit_test(without_rights_on_a_read_only_root),
-		cmocka_unit_test(as_process_1),           cmocka_unit_test(a_resolver_takes_its_time),
-	};
-
-	return cmocka_run_group_tests_name("poor surroundings", tests, set_up, tear_down);
-}
+SUITE(.open = set_up, .close = tear_down);

@@ -10,16 +10,8 @@
  * This test tries a few operations; `make torture` tries all (PATTERND_TORTURE_ALL names a file for
  * the counts). The modes run side by side. With the name of a mode as argument only that mode runs.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/aside.h"
 #include "../support/certificates.h"
@@ -32,6 +24,7 @@
 #include "../support/tokens.h"
 #include "../support/torture.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum {
 	ANSWER_MS = 5000,
@@ -405,7 +398,6 @@ static void torture(const struct scenario *s, const void *what)
 
 static void test_scenarios(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++)
 		if (scenarios[i].modes & mode)
 			torture(&scenarios[i], NULL);
@@ -422,7 +414,6 @@ static bool is_wanted(const struct contract_operation *op)
 
 static void test_operations(void **state)
 {
-	(void)state;
 	assert_true(contract_count() > 0);
 	for (size_t i = 0; mode == PLAIN && i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
@@ -439,7 +430,6 @@ static void test_operations(void **state)
  */
 static void test_operations_on_what_is_there(void **state)
 {
-	(void)state;
 	for (size_t i = 0; getenv(ALL) && mode == PLAIN && i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
 		if (!is_wanted(op))
@@ -527,7 +517,6 @@ static void sweep_lives(const char *name, bool (*live)(void))
 
 static void test_start(void **state)
 {
-	(void)state;
 	/*
 	 * The URL has an address: glibc 2.36 crashes when memory ends while it first reads how
 	 * names are resolved.
@@ -538,21 +527,18 @@ static void test_start(void **state)
 
 static void test_end(void **state)
 {
-	(void)state;
 	sweep_lives("end", try_to_leave);
 }
 
 /* At its end, the daemon frees everything that it allocated while calls failed. */
 static void test_nothing_is_left(void **state)
 {
-	(void)state;
 	daemon_stop(&patternd);
 	assert_in_range(torture_blocks() - left_blocks + LEFT_BLOCKS, 0, 2 * LEFT_BLOCKS);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	ca = certificate_make((struct certificate_wish){ .name = "a CA" });
 	own = certificate_make(
 		(struct certificate_wish){ .name = "own", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
@@ -579,7 +565,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	daemon_kill(&patternd);
 	server_stop(&redis);
 	redis = (struct redis_server){ 0 };

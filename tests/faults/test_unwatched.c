@@ -2,27 +2,23 @@
  * When epoll_ctl fails, the daemon cannot watch the socket of a connection to Redis. It must close
  * that connection at once. Otherwise it would poll in a busy loop until the connection times out.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "../support/daemon.h"
 #include "../support/redis_server.h"
 #include "../support/torture.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { OVERDUE_MS = 400, RECOVER_MS = 5000, LINKS = 2 /* one for commands, one for subscriptions */ };
 
-static void it_is_given_up_at_once(void **state)
+/* its allocator is not glibc's */
+SUITE(.skips = daemon_is_sanitized);
+
+TEST(it_is_given_up_at_once)
 {
 	struct redis_server redis = { 0 };
 	struct daemon patternd = { 0 };
 	bool reached = true;
 
-	(void)state;
 	server_start(&redis);
 	torture_open();
 	patternd.proc.env = torture_env();
@@ -37,13 +33,4 @@ static void it_is_given_up_at_once(void **state)
 	}
 	daemon_stop(&patternd);
 	server_stop(&redis);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(it_is_given_up_at_once) };
-
-	if (daemon_is_sanitized()) /* its allocator is not glibc's */
-		return 0;
-	return cmocka_run_group_tests_name("a socket that cannot be watched", tests, NULL, NULL);
 }

@@ -4,21 +4,14 @@
  * waiter is answered before its time, no message is missed, and each answer is true.
  */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/exchange.h"
 #include "../support/proxy.h"
 #include "../support/stage.h"
 #include "../support/vigil.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, SLACK_MS = 1000, CROWD = 20, CUTS = 100, MESSAGES = 300 };
 
@@ -32,7 +25,6 @@ static int new_queue(void **state)
 {
 	static int serial;
 
-	(void)state;
 	snprintf(queue, sizeof(queue), "q%d", serial++);
 	snprintf(queue_target, sizeof(queue_target), "/queues/%s", queue);
 	snprintf(receive_target, sizeof(receive_target), "/queues/%s/receive", queue);
@@ -93,9 +85,10 @@ static int crowd_answered(void)
 
 /* ---- Redis is gone ---- */
 
-static void redis_may_go_and_come_back(void **state)
+SUITE(.open = stage_open, .close = stage_close, .before = new_queue, .after = forget);
+
+TEST(redis_may_go_and_come_back)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		gather(&patternd);
 		if (way == 0)
@@ -119,9 +112,8 @@ static void redis_may_go_and_come_back(void **state)
 }
 
 /* A waiter is answered with effect none when its wait ends, and not before. */
-static void the_time_may_end_without_redis(void **state)
+TEST(the_time_may_end_without_redis)
 {
-	(void)state;
 	int64_t start_ms = monotonic_ms();
 	struct raw *w = waiter(&patternd, queue, "{\"wait_ms\":600}"), *keyed;
 	keyed = waiter_at(&patternd, receive_target, "{\"wait_ms\":600}", "Idempotency-Key: one\r\n");
@@ -140,9 +132,8 @@ static void the_time_may_end_without_redis(void **state)
 	raw_close(keyed);
 }
 
-static void scripts_may_be_forgotten(void **state)
+TEST(scripts_may_be_forgotten)
 {
-	(void)state;
 	gather(&patternd);
 	for (int i = 0; i < CROWD; i++) {
 		server_command(&redis, "SCRIPT FLUSH");
@@ -155,11 +146,10 @@ static void scripts_may_be_forgotten(void **state)
 /* ---- The subscriber is cut ---- */
 
 /* A message sent while no daemon is subscribed is found when the channel is subscribed again. */
-static void nothing_is_missed_while_it_is_cut(void **state)
+TEST(nothing_is_missed_while_it_is_cut)
 {
 	long heard = metric_of(&patternd, "wakeups_total");
 
-	(void)state;
 	struct raw *w = raw_connect(patternd.port);
 	for (int i = 0; i < CUTS; i++) {
 		assert_true(waiter_ask(w, receive_target, LONG, ""));
@@ -178,12 +168,11 @@ static void nothing_is_missed_while_it_is_cut(void **state)
 }
 
 /* All kinds of waiters are woken after a cut. Another daemon makes the changes. */
-static void all_are_subscribed_again_after_a_cut(void **state)
+TEST(all_are_subscribed_again_after_a_cut)
 {
 	struct daemon other = { 0 };
 	struct vigil v;
 
-	(void)state;
 	daemon_start(&other, "--redis", redis.url);
 	struct client *others = client_open(other.port);
 	vigil_begin(&v, &patternd, others, queue);
@@ -194,12 +183,11 @@ static void all_are_subscribed_again_after_a_cut(void **state)
 }
 
 /* The proxy cuts all connections to Redis, while another daemon sends. */
-static void nothing_is_missed_while_the_way_is_cut(void **state)
+TEST(nothing_is_missed_while_the_way_is_cut)
 {
 	struct proxy *proxy = proxy_open(redis.port);
 	struct daemon far = { 0 };
 
-	(void)state;
 	daemon_start(&far, "--redis", proxy_url(proxy));
 	gather(&far);
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
@@ -221,13 +209,12 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 }
 
 /* Any number can be published as a due time. A message that is never due wakes no waiter. */
-static void what_is_due_in_ages_wakes_no_waiter(void **state)
+TEST(what_is_due_in_ages_wakes_no_waiter)
 {
 	static const char *const ages[] = { "9223372036854775807", "9223372036854775", "99999999999999999999" };
 	struct raw *w = waiter(&patternd, queue, LONG);
 	char message[32], channel[160];
 
-	(void)state;
 	wait_until(subscribers_of(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
 	snprintf(channel, sizeof(channel), "%s",
 		 server_command(&redis, "PUBSUB SHARDCHANNELS p:queue:{%s}@*", queue)->element[0]->str);
@@ -246,12 +233,11 @@ static void what_is_due_in_ages_wakes_no_waiter(void **state)
 /*
  * Redis refuses subscriptions. A waiter is not woken, but makes a last attempt when its wait ends.
  */
-static void without_permission_the_last_try_counts(void **state)
+TEST(without_permission_the_last_try_counts)
 {
 	struct daemon deaf = { 0 };
 	char url[160];
 
-	(void)state;
 	server_command(&redis, "ACL SETUSER deaf on >pw ~* +@all allchannels");
 	snprintf(url, sizeof(url), "redis://deaf:pw@127.0.0.1:%d/0", redis.port);
 	daemon_start(&deaf, "--redis", url); /* the daemon is not ready without the channels */
@@ -304,9 +290,8 @@ static void all_get_the_value(int maker)
 }
 
 /* Redis loses the ticket and the wait queue. One waiter makes the value, and the others get it. */
-static void redis_may_forget_the_ticket(void **state)
+TEST(redis_may_forget_the_ticket)
 {
-	(void)state;
 	assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
 	gather_at_value(&patternd);
 	server_kill(&redis);
@@ -326,12 +311,11 @@ static void redis_may_forget_the_ticket(void **state)
 }
 
 /* The value is stored while the daemon is not subscribed, or cannot reach Redis at all. */
-static void no_value_is_missed_after_a_cut(void **state)
+TEST(no_value_is_missed_after_a_cut)
 {
 	struct proxy *proxy = proxy_open(redis.port);
 	struct daemon far = { 0 };
 
-	(void)state;
 	daemon_start(&far, "--redis", proxy_url(proxy));
 	for (int way = 0; way < 2; way++) {
 		assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
@@ -352,13 +336,12 @@ static void no_value_is_missed_after_a_cut(void **state)
 }
 
 /* One attempt is to answer all waiters. Its reply is lost, so another waiter makes an attempt. */
-static void the_attempt_for_all_may_fail(void **state)
+TEST(the_attempt_for_all_may_fail)
 {
 	struct proxy *proxy = proxy_open(redis.port);
 	struct daemon far = { 0 };
 	int got = 0;
 
-	(void)state;
 	daemon_start(&far, "--redis", proxy_url(proxy), "--redis-timeout-ms", "300");
 	assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
 	gather_at_value(&far);
@@ -381,11 +364,10 @@ static void the_attempt_for_all_may_fail(void **state)
 
 /* ---- The daemon leaves ---- */
 
-static void waiters_are_answered_when_the_daemon_leaves(void **state)
+TEST(waiters_are_answered_when_the_daemon_leaves)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--drain-ms", "5000");
 	gather(&d);
 	int64_t start_ms = monotonic_ms();
@@ -403,11 +385,10 @@ static void waiters_are_answered_when_the_daemon_leaves(void **state)
 }
 
 /* A Redis that is away or silent does not delay the daemon's end. */
-static void the_daemon_leaves_without_redis_too(void **state)
+TEST(the_daemon_leaves_without_redis_too)
 {
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--drain-ms", "5000", "--redis-timeout-ms", "500");
 	gather(&d);
 	proc_signal(&redis.proc, SIGSTOP);
@@ -439,7 +420,7 @@ static void the_daemon_leaves_without_redis_too(void **state)
  * A message that is sent at that moment was delivered in an answer, or is there for the next
  * request.
  */
-static void what_is_sent_while_the_daemon_leaves_is_not_lost(void **state)
+TEST(what_is_sent_while_the_daemon_leaves_is_not_lost)
 {
 	for (int round = 0; round < 5; round++) {
 		new_queue(state);
@@ -500,12 +481,11 @@ static void take(struct raw *w, int seen[])
  * Connections are killed again and again. Messages of a try whose answer was lost are in flight.
  * All other messages arrive once.
  */
-static void every_message_is_accounted_for(void **state)
+TEST(every_message_is_accounted_for)
 {
 	static const char *const kinds[] = { "normal", "pubsub" };
 	int seen[MESSAGES] = { 0 }, once = 0;
 
-	(void)state;
 	gather(&patternd);
 	for (int i = 0; i < MESSAGES; i++) {
 		if (i % 5 == 0)
@@ -534,29 +514,4 @@ static void every_message_is_accounted_for(void **state)
 	assert_in_range(once, MESSAGES * 9 / 10, MESSAGES);
 	disperse();
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, new_queue, forget)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(redis_may_go_and_come_back),
-		TEST(the_time_may_end_without_redis),
-		TEST(scripts_may_be_forgotten),
-		TEST(nothing_is_missed_while_it_is_cut),
-		TEST(all_are_subscribed_again_after_a_cut),
-		TEST(nothing_is_missed_while_the_way_is_cut),
-		TEST(what_is_due_in_ages_wakes_no_waiter),
-		TEST(without_permission_the_last_try_counts),
-		TEST(redis_may_forget_the_ticket),
-		TEST(no_value_is_missed_after_a_cut),
-		TEST(the_attempt_for_all_may_fail),
-		TEST(waiters_are_answered_when_the_daemon_leaves),
-		TEST(the_daemon_leaves_without_redis_too),
-		TEST(what_is_sent_while_the_daemon_leaves_is_not_lost),
-		TEST(every_message_is_accounted_for),
-	};
-
-	return cmocka_run_group_tests_name("faults while waiting", tests, stage_open, stage_close);
 }

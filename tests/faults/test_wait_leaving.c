@@ -3,21 +3,14 @@
  * leave the wait queue at once, and nothing of them remains. A message that they did not read is
  * ready again, once, and the delivery does not count.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 #include "../support/exchange.h"
 #include "../support/stage.h"
 #include "../support/stride.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 5000, MANY = 1000, ROUNDS = 300 };
 
@@ -77,9 +70,8 @@ static int64_t count_of(const char *queue, const char *state)
 
 /* ---- While clients are parked ---- */
 
-static void a_client_that_leaves_is_out_of_the_wait_queue(void **state)
+TEST(a_client_that_leaves_is_out_of_the_wait_queue)
 {
-	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
 		char headers[64], line[160];
 		long left = metric_of(&patternd, "clients_disconnected_total");
@@ -105,12 +97,11 @@ static void a_client_that_leaves_is_out_of_the_wait_queue(void **state)
 	}
 }
 
-static void a_thousand_leave_at_once(void **state)
+TEST(a_thousand_leave_at_once)
 {
 	struct raw **all = calloc(MANY, sizeof(*all));
 	struct rlimit limit;
 
-	(void)state;
 	assert_non_null(all);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
@@ -136,11 +127,10 @@ static void a_thousand_leave_at_once(void **state)
 #define BEHIND "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" /* 44 bytes */
 
 /* Unread bytes close the window of TCP: the end of the stream behind them cannot arrive. */
-static void a_client_that_left_behind_a_long_pipeline_is_noticed(void **state)
+TEST(a_client_that_left_behind_a_long_pipeline_is_noticed)
 {
 	static const size_t requests_behind[] = { 400, 4700, 24000 };
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(requests_behind); i++) {
 		struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 		long left = metric_of(&patternd, "clients_disconnected_total");
@@ -155,11 +145,10 @@ static void a_client_that_left_behind_a_long_pipeline_is_noticed(void **state)
 	assert_int_equal(count_of("q", "/ready"), 1);
 }
 
-static void a_short_pipeline_is_answered(void **state)
+TEST(a_short_pipeline_is_answered)
 {
 	enum { REQUESTS_BEHIND = 300 };
 
-	(void)state;
 	struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 	raw_repeat(w, BEHIND, REQUESTS_BEHIND);
 	send_to("q", "{\"body\":1}");
@@ -239,13 +228,14 @@ static void what_was_won_in_vain_was_not_received(void **state)
 	}
 }
 
+TEST_ROWS(what_was_won_in_vain_was_not_received, wins, name);
+
 /*
  * This also holds when the daemon learns of both events at once, and of the received message first.
  * For that purpose the test stops the daemon (SIGSTOP) until both events have happened.
  */
-static void a_client_that_left_just_before_is_not_answered(void **state)
+TEST(a_client_that_left_just_before_is_not_answered)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(wins); i++) {
 		const struct won *w = &wins[i];
 		if (!strstr(w->body, "wait_ms"))
@@ -270,9 +260,8 @@ static void a_client_that_left_just_before_is_not_answered(void **state)
 }
 
 /* The message does not remain until the next request: a waiter gets it. */
-static void what_was_won_in_vain_goes_to_the_next(void **state)
+TEST(what_was_won_in_vain_goes_to_the_next)
 {
-	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
 		send_to("q", "{\"body\":1}");
 		long commands = metric_of(&patternd, "redis_commands_total");
@@ -293,9 +282,8 @@ static void what_was_won_in_vain_goes_to_the_next(void **state)
 }
 
 /* A request with an Idempotency-Key keeps its message for the retry. */
-static void with_a_key_it_is_kept_for_the_retry(void **state)
+TEST(with_a_key_it_is_kept_for_the_retry)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(wins); i++) {
 		send_to("q", "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3}]}");
 		ask_and_leave(&wins[i], (enum leaving)(i % WAYS), "Idempotency-Key: one\r\n");
@@ -315,9 +303,8 @@ static void with_a_key_it_is_kept_for_the_retry(void **state)
  * The daemon does not end until Redis has answered the requests of clients that left. It then
  * returns their messages.
  */
-static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
+TEST(what_was_won_in_vain_is_ready_again_before_the_end)
 {
-	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
 		struct daemon d = { 0 };
 		daemon_start(&d, "--redis", redis.url);
@@ -343,7 +330,7 @@ static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
  * The daemon also ends when Redis never answers: its drain has a limit, and the daemon sends
  * nothing after that.
  */
-static void the_daemon_may_leave_before_redis_answers(void **state)
+TEST(the_daemon_may_leave_before_redis_answers)
 {
 	static const char *const bodies[][2] = {
 		{ "/queues/q/receive", "{" LONG "}" },
@@ -355,7 +342,6 @@ static void the_daemon_may_leave_before_redis_answers(void **state)
 	};
 	struct daemon d = { 0 };
 
-	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--drain-ms", "100", "--redis-timeout-ms", "5000");
 	assert_status(post("/locks/held", "{}"), 201);
 	assert_status(post("/semaphores/s/permits", "{\"limit\":1}"), 201);
@@ -493,40 +479,14 @@ static void leave_in_the_moment(bool acknowledge)
 	free(rounds);
 }
 
-static void nothing_is_lost_and_nothing_comes_twice(void **state)
+TEST(nothing_is_lost_and_nothing_comes_twice)
 {
-	(void)state;
 	leave_in_the_moment(false);
 }
 
-static void nothing_is_done_that_was_not_written(void **state)
+TEST(nothing_is_done_that_was_not_written)
 {
-	(void)state;
 	leave_in_the_moment(true);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_the_wait_queue, forget),
-		cmocka_unit_test_teardown(a_thousand_leave_at_once, forget),
-		cmocka_unit_test_teardown(a_client_that_left_behind_a_long_pipeline_is_noticed, forget),
-		cmocka_unit_test_teardown(a_short_pipeline_is_answered, forget),
-		cmocka_unit_test_teardown(a_client_that_left_just_before_is_not_answered, forget),
-		cmocka_unit_test_teardown(what_was_won_in_vain_goes_to_the_next, forget),
-		cmocka_unit_test_teardown(with_a_key_it_is_kept_for_the_retry, forget),
-		cmocka_unit_test_teardown(what_was_won_in_vain_is_ready_again_before_the_end, forget),
-		cmocka_unit_test_teardown(the_daemon_may_leave_before_redis_answers, forget),
-		cmocka_unit_test_teardown(nothing_is_lost_and_nothing_comes_twice, forget),
-		cmocka_unit_test_teardown(nothing_is_done_that_was_not_written, forget),
-	};
-	static struct CMUnitTest tests[ROWS(others) + ROWS(wins)];
-
-	memcpy(tests, others, sizeof(others));
-	for (size_t i = 0; i < ROWS(wins); i++)
-		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = wins[i].name,
-							       .test_func = what_was_won_in_vain_was_not_received,
-							       .teardown_func = forget,
-							       .initial_state = (void *)(uintptr_t)&wins[i] };
-	return cmocka_run_group_tests_name("clients that leave", tests, stage_open, stage_close);
-}
+SUITE(.open = stage_open, .close = stage_close, .after = forget);

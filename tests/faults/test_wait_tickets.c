@@ -4,17 +4,11 @@
  * ask Redis at that moment. If the ticket stayed, it would be offered the lock, permit or value
  * that other waiters need.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/proxy.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 5000, RESOURCES = 3, AT_ONCE_MS = 700 };
 
@@ -37,7 +31,6 @@ static struct client *client; /* of the daemon that reaches Redis directly */
 
 static int open_all(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	proxy = proxy_open(redis.port);
 	daemon_start(&direct, "--redis", redis.url);
@@ -48,7 +41,6 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&direct);
 	daemon_stop(&proxied);
@@ -59,7 +51,6 @@ static int close_all(void **state)
 
 static int forget(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	return 0;
 }
@@ -160,10 +151,26 @@ static void redis_stops(bool begin)
 
 typedef void fault(bool begin);
 
+struct named_fault {
+	const char *name;
+	fault *inject;
+};
+
+static const struct named_fault faults[] = {
+	{ "no fault", no_fault },
+	{ "Redis refuses connections", redis_refuses_connections },
+	{ "commands vanish", commands_vanish },
+	{ "replies vanish", replies_vanish },
+	{ "replies are cut off", replies_are_cut_off },
+	{ "Redis is full", redis_is_full },
+	{ "scripts are denied", scripts_are_denied },
+	{ "Redis stops", redis_stops },
+};
+
 /* At each resource two clients wait: one stays for its answer, the other leaves. */
 static void no_ticket_stays(void **state)
 {
-	fault *const inject = *(fault *const *)*state;
+	fault *inject = ((const struct named_fault *)*state)->inject;
 	struct raw *stays[RESOURCES], *leaves[RESOURCES];
 	char capability[RESOURCES][64];
 
@@ -188,11 +195,12 @@ static void no_ticket_stays(void **state)
 	}
 }
 
+TEST_ROWS(no_ticket_stays, faults, name);
+
 /* ---- The same Idempotency-Key at another daemon ---- */
 
-static void a_duplicate_delays_no_waiter(void **state)
+TEST(a_duplicate_delays_no_waiter)
 {
-	(void)state;
 	for (int i = 0; i < RESOURCES; i++) {
 		const struct resource *r = &resources[i];
 		char capability[64];
@@ -217,28 +225,4 @@ static void a_duplicate_delays_no_waiter(void **state)
 	}
 }
 
-int main(void)
-{
-	static const struct {
-		const char *name;
-		fault *inject;
-	} faults[] = {
-		{ "no fault", no_fault },
-		{ "Redis refuses connections", redis_refuses_connections },
-		{ "commands vanish", commands_vanish },
-		{ "replies vanish", replies_vanish },
-		{ "replies are cut off", replies_are_cut_off },
-		{ "Redis is full", redis_is_full },
-		{ "scripts are denied", scripts_are_denied },
-		{ "Redis stops", redis_stops },
-	};
-	enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
-	struct CMUnitTest tests[FAULTS + 1] = { cmocka_unit_test_setup(a_duplicate_delays_no_waiter, forget) };
-
-	for (size_t i = 0; i < FAULTS; i++)
-		tests[i + 1] = (struct CMUnitTest){ .name = faults[i].name,
-						    .test_func = no_ticket_stays,
-						    .setup_func = forget,
-						    .initial_state = (void *)(uintptr_t)&faults[i].inject };
-	return cmocka_run_group_tests_name("wait tickets", tests, open_all, close_all);
-}
+SUITE(.open = open_all, .close = close_all, .before = forget);

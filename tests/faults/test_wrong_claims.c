@@ -3,18 +3,11 @@
  * daemon refuses each, and changes nothing. (api/test_queues_receipts.c tests receipts.)
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "test.h"
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -22,7 +15,6 @@ static struct client *client;
 
 static int set_up_all(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
@@ -31,7 +23,6 @@ static int set_up_all(void **state)
 
 static int tear_down_all(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
@@ -40,7 +31,6 @@ static int tear_down_all(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	client_forget(client);
 	server_command(&redis, "FLUSHALL");
 	return 0;
@@ -113,9 +103,10 @@ static void assert_no_token(const char *lock, const char *token)
 	assert_problem(with_token(target, token), 409, "not_holder", "none");
 }
 
-static void test_wrong_token(void **state)
+SUITE(.open = set_up_all, .close = tear_down_all, .before = set_up);
+
+TEST(test_wrong_token)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/locks/a", "{\"owner\":\"holder\"}"), 201);
 	struct answer other = http(client, "POST", "/locks/b", "{\"owner\":\"other\"}");
 	assert_status(other, 201);
@@ -127,17 +118,15 @@ static void test_wrong_token(void **state)
 	assert_still_held("b", "other");
 }
 
-static void test_no_token(void **state)
+TEST(test_no_token)
 {
-	(void)state;
 	assert_status(http(client, "POST", "/locks/a", "{\"owner\":\"holder\"}"), 201);
 	assert_problem(http(client, "DELETE", "/locks/a", NULL), 400, "missing_field", "none");
 	assert_still_held("a", "holder");
 }
 
-static void test_expired_token(void **state)
+TEST(test_expired_token)
 {
-	(void)state;
 	struct answer first = http(client, "POST", "/locks/a", "{\"owner\":\"first\",\"ttl_ms\":30}");
 	assert_status(first, 201);
 	wait_until(!bool_at(http(client, "GET", "/locks/a", NULL), "/held"), 2000);
@@ -150,9 +139,8 @@ static void test_expired_token(void **state)
 	assert_still_held("a", "second");
 }
 
-static void test_used_token(void **state)
+TEST(test_used_token)
 {
-	(void)state;
 	struct answer first = http(client, "POST", "/locks/a", "{\"owner\":\"first\"}");
 	struct answer entered = with_token("/locks/a", text_at(first, "/token"));
 	assert_status(entered, 200);
@@ -206,9 +194,8 @@ static void assert_held(const char *sale)
 	assert_int_equal(int_at(a, "/remaining"), 3);
 }
 
-static void test_nonsense_claims(void **state)
+TEST(test_nonsense_claims)
 {
-	(void)state;
 	claimed("a");
 	for (size_t i = 0; i < NONSENSE; i++) {
 		/* `..` is a reserved name. */
@@ -222,9 +209,8 @@ static void test_nonsense_claims(void **state)
 	assert_held("a");
 }
 
-static void test_claim_of_another_sale(void **state)
+TEST(test_claim_of_another_sale)
 {
-	(void)state;
 	const char *of_b = claimed("b");
 	claimed("a");
 	assert_problem(on_claim("POST", "a", of_b, "/confirm"), 410, "claim_expired", "none");
@@ -290,11 +276,10 @@ static const char *received(const char *queue)
 	return text_at(a, "/messages/0/receipt");
 }
 
-static void test_twice_at_once(void **state)
+TEST(test_twice_at_once)
 {
 	char target[512];
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		set_up(NULL);
 		assert_int_equal(both("POST", "/locks/a", "{\"owner\":\"o\"}", "X-A: 1", 201), 1);
@@ -328,16 +313,4 @@ static void test_twice_at_once(void **state)
 		assert_int_equal(both("POST", "/pv/p", "{\"by\":1}", "Idempotency-Key: twin", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/pv/p", NULL), "/count"), 1);
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup(function, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(test_wrong_token),   TEST(test_no_token),        TEST(test_expired_token),
-		TEST(test_used_token),    TEST(test_nonsense_claims), TEST(test_claim_of_another_sale),
-		TEST(test_twice_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

@@ -26,7 +26,6 @@ static int start_through_proxy(const char *redis_timeout_ms)
 
 static int stop_through_proxy(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	proxy_close(proxy);

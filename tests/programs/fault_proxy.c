@@ -6,15 +6,8 @@
  * proxy, counted from 0: `1 delay_ms=50 slice=3` sets just these faults, `1` none. Prints "ok" when
  * they are in force. Ends when stdin ends.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "proxy.h"
+#include "test.h"
 
 enum { PROXIES_MAX = 64, LINE_BYTES = 512 };
 

@@ -1,16 +1,10 @@
 /* bloom_filter: see bloom_filter.h. */
 #include "bloom_filter.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bloom_model.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 const char *const *filter_keys(int segments)
 {

@@ -1,15 +1,9 @@
 /* board_calls: see board_calls.h. */
 #include "board_calls.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { ARRIVAL = 8, DIGITS = 24 };
 

@@ -2,13 +2,8 @@
 #include "line_look.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 enum { TEXT_BYTES = 16384, KEY_BYTES = 256 };
 

@@ -1,13 +1,8 @@
 /* lock_waits: see lock_waits.h. */
 #include "lock_waits.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "script_stage.h"
+#include "test.h"
 
 void is_held(int64_t ttl_ms)
 {

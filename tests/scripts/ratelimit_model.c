@@ -1,11 +1,7 @@
 /* ratelimit_model: see ratelimit_model.h. */
 #include "ratelimit_model.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 __extension__ typedef __int128 wide;
 

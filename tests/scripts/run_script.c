@@ -1,13 +1,7 @@
 /* run_script: see run_script.h. */
 #include "run_script.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { WORDS_MAX = 4096 };
 

@@ -2,20 +2,16 @@
 #include "script_stage.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 struct redis_server r;
 volatile int64_t *script_clock_us;
 
 int script_stage_open(void **state)
 {
-	(void)state;
 	r.over_unix = true;
 	server_start(&r);
 	return 0;
@@ -39,14 +35,13 @@ int script_stage_open_by_clock(void **state)
 
 int script_stage_close(void **state)
 {
-	(void)state;
 	server_stop(&r);
+	r.proc.env = NULL; /* of a stage by clock */
 	return 0;
 }
 
 int script_stage_empty(void **state)
 {
-	(void)state;
 	server_command(&r, "CONFIG SET maxmemory 0");
 	server_command(&r, "FLUSHALL");
 	return 0;

@@ -1,9 +1,7 @@
 /*
  * script_stage: one Redis for all tests of a program, emptied after each.
  *
- *	cmocka_unit_test_teardown(a_test, script_stage_empty), ...
- *	return cmocka_run_group_tests_name("lock scripts", tests, script_stage_open,
- *					   script_stage_close);
+ *	SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
  */
 #ifndef TEST_SCRIPT_STAGE_H
 #define TEST_SCRIPT_STAGE_H

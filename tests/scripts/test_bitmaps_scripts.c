@@ -2,16 +2,9 @@
  * The bitmap scripts on a real Redis: fields of every width against BITFIELD itself, ranges that
  * are counted and searched in steps against one BITCOUNT and BITPOS, and the records of replays.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define KEY "p:bitmap:{b}"
 #define TWIN "twin" /* changed by plain commands as the scripts change KEY */
@@ -134,13 +127,14 @@ static const char *random_value(int bits)
 	return text;
 }
 
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
 /* Runs random operations on fields of every type, at offsets that overlap and cross bytes. */
-static void fields_equal_those_that_bitfield_makes(void **state)
+TEST(fields_equal_those_that_bitfield_makes)
 {
 	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };
 	static struct asked a;
 
-	(void)state;
 	seed = 4;
 	for (int round = 0; round < 60; round++) {
 		a.count = 0;
@@ -156,13 +150,12 @@ static void fields_equal_those_that_bitfield_makes(void **state)
 }
 
 /* The ends of the widest types. A Lua number would change their last digits. */
-static void the_last_digit_is_kept(void **state)
+TEST(the_last_digit_is_kept)
 {
 	static struct asked a;
 	static const int64_t wanted[] = { 0,         INT64_MAX, INT64_MIN,    0, INT64_MAX, INT64_MAX - 1,
 					  INT64_MIN, INT64_MAX, 1L << 53 | 1, -1 };
 
-	(void)state;
 	ask(&a, "SET", 'i', 64, 3, "9223372036854775807", "WRAP");
 	ask(&a, "GET", 'i', 64, 3, "", "WRAP");
 	ask(&a, "INCRBY", 'i', 64, 3, "1", "WRAP");
@@ -186,11 +179,10 @@ static void the_last_digit_is_kept(void **state)
 	assert_int_equal(item_int(&r, FIELD(0, LOWER)), UINT32_MAX);
 }
 
-static void a_look_has_no_effect_and_a_write_has(void **state)
+TEST(a_look_has_no_effect_and_a_write_has)
 {
 	static struct asked look, refused, written;
 
-	(void)state;
 	ask(&look, "GET", 'i', 64, 0, "", "WRAP");
 	ask(&refused, "SET", 'u', 4, 0, "16", "FAIL");
 	ask(&written, "GET", 'u', 4, 0, "", "WRAP");
@@ -211,12 +203,11 @@ static void a_look_has_no_effect_and_a_write_has(void **state)
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
 }
 
-static void a_replay_keeps_every_digit(void **state)
+TEST(a_replay_keeps_every_digit)
 {
 	static struct asked a;
 	int64_t first = 0, again = 0, nothing = 0;
 
-	(void)state;
 	server_command(&r, "BITFIELD " KEY " SET i64 0 9007199254740992");
 	ask(&a, "INCRBY", 'i', 64, 0, "1", "FAIL");
 	ask(&a, "INCRBY", 'u', 2, 64, "4", "FAIL");
@@ -235,11 +226,10 @@ static void a_replay_keeps_every_digit(void **state)
 }
 
 /* One call runs as many operations as a request may have, all of the costliest kind. */
-static void many_operations_are_one_call(void **state)
+TEST(many_operations_are_one_call)
 {
 	static struct asked a;
 
-	(void)state;
 	for (int i = 0; i < OPERATIONS_MAX; i++)
 		ask(&a, i % 2 ? "INCRBY" : "SET", 'i', 64, i / 2 * 64, "-9007199254740993", "SAT");
 	must_be_as_bitfield(&a);
@@ -322,13 +312,12 @@ static int64_t found_at(const char *bit, const char *first, const char *last, co
 	}
 }
 
-static void steps_add_up_to_one_command(void **state)
+TEST(steps_add_up_to_one_command)
 {
 	static const size_t sizes[] = { 1, 2, 7, 100, 1000, MIB, MIB + 1, 5 * MIB / 2 };
 	char first[DIGITS], last[DIGITS];
 	int calls;
 
-	(void)state;
 	seed = 7;
 	for (int round = 0; round < 240; round++) {
 		size_t bytes = sizes[round % 8];
@@ -355,11 +344,10 @@ static void steps_add_up_to_one_command(void **state)
 	}
 }
 
-static void a_step_is_a_mebibyte(void **state)
+TEST(a_step_is_a_mebibyte)
 {
 	int calls;
 
-	(void)state;
 	server_command(&r, "SETBIT " KEY " %d 1", 16 * MIB * 8 - 1);
 	assert_int_equal(counted("0", "-1", "BYTE", &calls), 1);
 	assert_int_equal(calls, 16);
@@ -379,11 +367,10 @@ static void a_step_is_a_mebibyte(void **state)
 	assert_int_equal(item_int(&r, BITMAP_BIT_COUNT_NEXT_BIT), -1);
 }
 
-static void nothing_is_all_clear(void **state)
+TEST(nothing_is_all_clear)
 {
 	int calls;
 
-	(void)state;
 	unchanged(&r, {
 		assert_int_equal(counted("0", "-1", "BYTE", &calls), 0);
 		assert_int_equal(counted("-5", "-10", "BIT", &calls), 0);
@@ -398,9 +385,8 @@ static void nothing_is_all_clear(void **state)
 
 /* ---- Bits and whole bitmaps ---- */
 
-static void bits_return_their_old_value(void **state)
+TEST(bits_return_their_old_value)
 {
-	(void)state;
 	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, BITMAP_BIT_PUT_PREVIOUS), 0);
@@ -412,9 +398,8 @@ static void bits_return_their_old_value(void **state)
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 }
 
-static void a_whole_bitmap_is_replaced(void **state)
+TEST(a_whole_bitmap_is_replaced)
 {
-	(void)state;
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
 	assert_int_equal(outcome(&r), BITMAP_PUT_CREATED);
 	assert_int_equal(item_int(&r, BITMAP_PUT_EXPIRES_AT_MS), -1);
@@ -428,11 +413,10 @@ static void a_whole_bitmap_is_replaced(void **state)
 	assert_int_equal(redis_exists(&r, KEY), 0);
 }
 
-static void foreign_keys_stay_as_they_are(void **state)
+TEST(foreign_keys_stay_as_they_are)
 {
 	static struct asked a;
 
-	(void)state;
 	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
 	server_command(&r, "RPUSH " KEY " x");
 	unchanged(&r, {
@@ -449,11 +433,10 @@ static void foreign_keys_stay_as_they_are(void **state)
 	});
 }
 
-static void a_full_redis_still_reads_and_frees(void **state)
+TEST(a_full_redis_still_reads_and_frees)
 {
 	static struct asked a;
 
-	(void)state;
 	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
 	server_command(&r, "CONFIG SET maxmemory 1");
@@ -494,11 +477,10 @@ static void must_be_as_the_twin(void)
 }
 
 /* Only PATCH and a deletion change the expiry, whatever the order of the writes. */
-static void the_expiry_is_as_by_pexpire(void **state)
+TEST(the_expiry_is_as_by_pexpire)
 {
 	static struct asked field;
 
-	(void)state;
 	seed = 8;
 	ask(&field, "INCRBY", 'u', 8, 16, "1", "WRAP");
 	for (int i = 0; i < 400; i++) {
@@ -543,9 +525,8 @@ static void the_expiry_is_as_by_pexpire(void **state)
 	}
 }
 
-static void the_expiry_is_an_instant(void **state)
+TEST(the_expiry_is_an_instant)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("60000"));
 		assert_int_equal(outcome(&r), BITMAP_PATCH_ABSENT);
@@ -562,25 +543,4 @@ static void the_expiry_is_an_instant(void **state)
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
 	assert_int_equal(outcome(&r), BITMAP_PUT_CREATED);
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(fields_equal_those_that_bitfield_makes, script_stage_empty),
-		cmocka_unit_test_setup(the_last_digit_is_kept, script_stage_empty),
-		cmocka_unit_test_setup(a_look_has_no_effect_and_a_write_has, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_keeps_every_digit, script_stage_empty),
-		cmocka_unit_test_setup(many_operations_are_one_call, script_stage_empty),
-		cmocka_unit_test_setup(steps_add_up_to_one_command, script_stage_empty),
-		cmocka_unit_test_setup(a_step_is_a_mebibyte, script_stage_empty),
-		cmocka_unit_test_setup(nothing_is_all_clear, script_stage_empty),
-		cmocka_unit_test_setup(bits_return_their_old_value, script_stage_empty),
-		cmocka_unit_test_setup(a_whole_bitmap_is_replaced, script_stage_empty),
-		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_still_reads_and_frees, script_stage_empty),
-		cmocka_unit_test_setup(the_expiry_is_as_by_pexpire, script_stage_empty),
-		cmocka_unit_test_setup(the_expiry_is_an_instant, script_stage_empty),
-	};
-	return cmocka_run_group_tests_name("bitmap scripts", tests, script_stage_open, script_stage_close);
 }

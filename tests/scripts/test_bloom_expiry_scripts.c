@@ -2,16 +2,10 @@
  * The expiry of a Bloom filter on a real Redis: its hash and all its segments, including later
  * ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "bloom_filter.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 /* All keys expire at that instant, but segments beyond eight expire later. -1: no key expires. */
 static void all_expire_at(int segments, int64_t at)
@@ -23,10 +17,11 @@ static void all_expire_at(int segments, int64_t at)
 				 at < 0 ? at : at + i / 8 * 100);
 }
 
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
 /* The filter has eleven segments, but the call names only ten of them. */
-static void all_keys_expire_together(void **state)
+TEST(all_keys_expire_together)
 {
-	(void)state;
 	char added[1];
 
 	assert_int_equal(filter_put("3000000", "0.000001"), BLOOM_PUT_CREATED);
@@ -51,9 +46,8 @@ static void all_keys_expire_together(void **state)
 }
 
 /* Segments of the first layer and of a later one are allocated after the expiry was set. */
-static void later_segments_expire_with_the_filter(void **state)
+TEST(later_segments_expire_with_the_filter)
 {
-	(void)state;
 	char added[20];
 
 	run(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "60000"));
@@ -66,9 +60,8 @@ static void later_segments_expire_with_the_filter(void **state)
 	all_expire_at(2, at);
 }
 
-static void a_filter_that_is_put_again_gets_another_expiry(void **state)
+TEST(a_filter_that_is_put_again_gets_another_expiry)
 {
-	(void)state;
 	char added[20];
 
 	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
@@ -88,9 +81,8 @@ static void a_filter_that_is_put_again_gets_another_expiry(void **state)
 	assert_int_equal(filter_found(18, 0, 20), 20);
 }
 
-static void an_expired_filter_leaves_nothing(void **state)
+TEST(an_expired_filter_leaves_nothing)
 {
-	(void)state;
 	char added[20];
 
 	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
@@ -101,15 +93,4 @@ static void an_expired_filter_leaves_nothing(void **state)
 	filter_add(19, 0, 1, added);
 	assert_int_equal(added[0], '1');
 	all_expire_at(1, -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(all_keys_expire_together, script_stage_empty),
-		cmocka_unit_test_setup(later_segments_expire_with_the_filter, script_stage_empty),
-		cmocka_unit_test_setup(a_filter_that_is_put_again_gets_another_expiry, script_stage_empty),
-		cmocka_unit_test_setup(an_expired_filter_leaves_nothing, script_stage_empty),
-	};
-	return cmocka_run_group_tests_name("bloom expiry scripts", tests, script_stage_open, script_stage_close);
 }

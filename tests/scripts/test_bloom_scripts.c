@@ -2,18 +2,11 @@
  * The Bloom filter scripts on a real Redis: bit for bit as the model does (bloom_model.h), the
  * promised error rate, segments, the bounds of a call, and refusals.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bloom_filter.h"
 #include "bloom_model.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define RECORD "p:idem:{f}:k"
 
@@ -32,9 +25,10 @@ static void layer_is(size_t number, int64_t bits, int64_t hash_count, int64_t ca
 	assert_int_equal(item_int(&r, LAYER(number, SIZE)), items);
 }
 
-static void a_filter_is_sized_by_the_textbook(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_filter_is_sized_by_the_textbook)
 {
-	(void)state;
 	static const struct {
 		const char *capacity, *error_rate;
 		int64_t bits, hashes;
@@ -61,9 +55,8 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 	}
 }
 
-static void a_filter_is_made_once(void **state)
+TEST(a_filter_is_made_once)
 {
-	(void)state;
 	assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_CREATED);
 	unchanged(&r, {
 		assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_KNOWN);
@@ -74,9 +67,8 @@ static void a_filter_is_made_once(void **state)
 	});
 }
 
-static void what_was_never_made_is_not_there(void **state)
+TEST(what_was_never_made_is_not_there)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
@@ -88,9 +80,8 @@ static void what_was_never_made_is_not_there(void **state)
 }
 
 /* The first add makes the filter with the defaults of PUT, and adds its name to the index. */
-static void the_first_add_makes_the_filter(void **state)
+TEST(the_first_add_makes_the_filter)
 {
-	(void)state;
 	char added[2];
 
 	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(1, 0, 2, "0"), RECORD, FINGERPRINT_A);
@@ -135,9 +126,8 @@ static void bits_are_the_models(const struct bloom_model *m)
 /*
  * Adds 1000 different items and 300 repeated ones to a filter for 60, which then has five layers.
  */
-static void adding_is_what_the_model_does(void **state)
+TEST(adding_is_what_the_model_does)
 {
-	(void)state;
 	struct bloom_model m = { .capacity = 60, .error_rate = 0.1 };
 	char added[1300], hash[BLOOM_HASH + 1];
 
@@ -163,9 +153,8 @@ static void adding_is_what_the_model_does(void **state)
 }
 
 /* 30.2 million bits are four segments, the last one shorter. */
-static void a_layer_may_have_several_segments(void **state)
+TEST(a_layer_may_have_several_segments)
 {
-	(void)state;
 	struct bloom_model m = { .capacity = 1000000, .error_rate = 0.000001 };
 	char added[200], hash[BLOOM_HASH + 1];
 	int again = 0;
@@ -204,9 +193,8 @@ static void a_layer_may_have_several_segments(void **state)
  * Counts false positives among items that were never added, at capacity and at four times the
  * capacity.
  */
-static void the_error_rate_is_kept(void **state)
+TEST(the_error_rate_is_kept)
 {
-	(void)state;
 	enum { CAPACITY = 5000, ASKED = 40000 };
 	static char added[4 * CAPACITY];
 
@@ -248,9 +236,8 @@ static double measured(bool is_double, uint64_t capacity, uint64_t items, double
  * Small filters with small rates are where plain double hashing fails. The test also shows that the
  * additional terms are needed.
  */
-static void small_filters_keep_it_too(void **state)
+TEST(small_filters_keep_it_too)
 {
-	(void)state;
 	static const struct {
 		uint64_t capacity;
 		double error_rate;
@@ -285,9 +272,8 @@ static long long bits_asked(void)
 	return sum;
 }
 
-static void a_call_ends_when_it_has_asked_for_enough(void **state)
+TEST(a_call_ends_when_it_has_asked_for_enough)
 {
-	(void)state;
 	char added[FILTER_AT_ONCE];
 
 	assert_int_equal(filter_put("1000", "0.000001"), BLOOM_PUT_CREATED); /* an item has 21 hashes */
@@ -303,9 +289,8 @@ static void a_call_ends_when_it_has_asked_for_enough(void **state)
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
 }
 
-static void a_full_layer_ends_a_call(void **state)
+TEST(a_full_layer_ends_a_call)
 {
-	(void)state;
 	assert_int_equal(filter_put("3", "0.01"), BLOOM_PUT_CREATED);
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
 	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call allocated bits */
@@ -326,9 +311,8 @@ static void a_full_layer_ends_a_call(void **state)
  * A filter of 3 * 10^9 bits cannot have a second layer. The test sets its item count by hand, so
  * the bits were never set.
  */
-static void the_largest_filter_is_full_at_last(void **state)
+TEST(the_largest_filter_is_full_at_last)
 {
-	(void)state;
 	static char text[360][32];
 	static const char *all[362] = { FILTER };
 
@@ -347,9 +331,8 @@ static void the_largest_filter_is_full_at_last(void **state)
 /* ---- Deleting ---- */
 
 /* The 90.6 million bits are eleven segments. One step frees eight of them. */
-static void deleting_goes_in_steps(void **state)
+TEST(deleting_goes_in_steps)
 {
-	(void)state;
 	char added[1];
 
 	assert_int_equal(filter_put("3000000", "0.000001"), BLOOM_PUT_CREATED);
@@ -377,9 +360,8 @@ static void deleting_goes_in_steps(void **state)
 	assert_int_equal(server_keys(&r), 0);
 }
 
-static void making_continues_with_a_deletion_that_broke_off(void **state)
+TEST(making_continues_with_a_deletion_that_broke_off)
 {
-	(void)state;
 	char added[2];
 
 	assert_int_equal(filter_put("3000000", "0.000001"), BLOOM_PUT_CREATED);
@@ -395,9 +377,8 @@ static void making_continues_with_a_deletion_that_broke_off(void **state)
 }
 
 /* Another program removed the hash alone: the remaining bits are not used for the new filter. */
-static void bits_left_behind_are_not_taken_over(void **state)
+TEST(bits_left_behind_are_not_taken_over)
 {
-	(void)state;
 	char added[50];
 
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
@@ -412,9 +393,8 @@ static void bits_left_behind_are_not_taken_over(void **state)
 
 /* ---- Replays ---- */
 
-static void each_part_is_done_once(void **state)
+TEST(each_part_is_done_once)
 {
-	(void)state;
 	char added[20];
 
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
@@ -467,9 +447,8 @@ static void all_are_refused(void)
 	});
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
-	(void)state;
 #define HEAD "HSET " FILTER " capacity 1 error_rate 0.1 "
 	static const char *const foreign[] = {
 		"SET " FILTER " x",
@@ -495,9 +474,8 @@ static void a_foreign_key_stays_as_it_is(void **state)
 /*
  * A filter that lost a segment would report added items as absent, so the scripts return an error.
  */
-static void a_filter_that_lost_bits_is_an_error(void **state)
+TEST(a_filter_that_lost_bits_is_an_error)
 {
-	(void)state;
 	static const char *const lost[] = { "DEL " FILTER ":0", "SET " FILTER ":0 short", "DEL " FILTER ":1" };
 	char added[20];
 
@@ -517,28 +495,4 @@ static void a_filter_that_lost_bits_is_an_error(void **state)
 	server_command(&r, "LPUSH " FILTER ":0 x");
 	all_are_refused();
 	unchanged(&r, run_fails(&r, &bloom_delete_script, filter_keys(2), ARGS(), "WRONGTYPE"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_filter_is_sized_by_the_textbook, script_stage_empty),
-		cmocka_unit_test_setup(a_filter_is_made_once, script_stage_empty),
-		cmocka_unit_test_setup(what_was_never_made_is_not_there, script_stage_empty),
-		cmocka_unit_test_setup(the_first_add_makes_the_filter, script_stage_empty),
-		cmocka_unit_test_setup(adding_is_what_the_model_does, script_stage_empty),
-		cmocka_unit_test_setup(a_layer_may_have_several_segments, script_stage_empty),
-		cmocka_unit_test_setup(the_error_rate_is_kept, script_stage_empty),
-		cmocka_unit_test_setup(small_filters_keep_it_too, script_stage_empty),
-		cmocka_unit_test_setup(a_call_ends_when_it_has_asked_for_enough, script_stage_empty),
-		cmocka_unit_test_setup(a_full_layer_ends_a_call, script_stage_empty),
-		cmocka_unit_test_setup(the_largest_filter_is_full_at_last, script_stage_empty),
-		cmocka_unit_test_setup(deleting_goes_in_steps, script_stage_empty),
-		cmocka_unit_test_setup(making_continues_with_a_deletion_that_broke_off, script_stage_empty),
-		cmocka_unit_test_setup(bits_left_behind_are_not_taken_over, script_stage_empty),
-		cmocka_unit_test_setup(each_part_is_done_once, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_filter_that_lost_bits_is_an_error, script_stage_empty),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

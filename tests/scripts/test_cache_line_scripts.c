@@ -3,17 +3,10 @@
  * their wait queue. A ticket that expires or is withdrawn wakes one of them. Waiting for a value
  * that never comes costs one look per expired ticket.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define VALUE "p:cache:{a}"
 #define FENCE "p:cache:{a}:fence"
@@ -117,9 +110,8 @@ static int64_t gather(void)
 
 /* ---- A value is for all ---- */
 
-static void a_value_wakes_all_and_empties_the_wait_queue(void **state)
+TEST(a_value_wakes_all_and_empties_the_wait_queue)
 {
-	(void)state;
 	gather();
 	assert_line(A1 " " B1 " " A2, "");
 	put(1);
@@ -133,9 +125,8 @@ static void a_value_wakes_all_and_empties_the_wait_queue(void **state)
 }
 
 /* The next ticket is not reserved. If a newcomer gets it, the waiters learn when it expires. */
-static void a_newcomer_may_get_the_ticket(void **state)
+TEST(a_newcomer_may_get_the_ticket)
 {
-	(void)state;
 	gather();
 	later(FILL_MS + 1);
 	assert_int_equal(fill("newcomer"), CACHE_FILL_GRANTED);
@@ -153,9 +144,8 @@ static void a_newcomer_may_get_the_ticket(void **state)
 
 /* ---- The end of a ticket is for one ---- */
 
-static void one_looks_when_the_ticket_expires(void **state)
+TEST(one_looks_when_the_ticket_expires)
 {
-	(void)state;
 	int64_t ends_ms = gather();
 	later(FILL_MS + 1);
 	assert_int_equal(fill_or_wait(A1, "next", WAIT_MS, FILL_MS * 1000), CACHE_FILL_GRANTED);
@@ -169,7 +159,7 @@ static void one_looks_when_the_ticket_expires(void **state)
 	assert_published("B! 0, A! 0");
 }
 
-static void whatever_takes_a_ticket_away_calls_one(void **state)
+TEST(whatever_takes_a_ticket_away_calls_one)
 {
 	for (int way = 0; way < 3; way++) {
 		script_stage_empty(state);
@@ -192,9 +182,8 @@ static void whatever_takes_a_ticket_away_calls_one(void **state)
  * An offer lapses if its daemon does not use it. The guard then drops that daemon, and gets the
  * ticket.
  */
-static void a_daemon_that_died_delays_by_a_second(void **state)
+TEST(a_daemon_that_died_delays_by_a_second)
 {
-	(void)state;
 	gather();
 	delete ();
 	later(OFFER_MS + 1);
@@ -203,9 +192,8 @@ static void a_daemon_that_died_delays_by_a_second(void **state)
 	assert_published("A1 0, B1 1000, A!"); /* A's tickets join again if A lives */
 }
 
-static void a_waiter_that_leaves_passes_its_offer_on(void **state)
+TEST(a_waiter_that_leaves_passes_its_offer_on)
 {
-	(void)state;
 	gather();
 	delete ();
 	assert_published("A1 0, B1 1000");
@@ -219,18 +207,16 @@ static void a_waiter_that_leaves_passes_its_offer_on(void **state)
 }
 
 /* A ticket other than the disconnected client's stays valid. */
-static void only_its_own_ticket_is_taken_back(void **state)
+TEST(only_its_own_ticket_is_taken_back)
 {
-	(void)state;
 	int64_t ends_ms = gather();
 	assert_int_equal(leave("", "another"), CACHE_LEAVE_LEFT);
 	assert_published("");
 	waits(A1, 1000, ends_ms + 1);
 }
 
-static void the_last_attempt_leaves(void **state)
+TEST(the_last_attempt_leaves)
 {
-	(void)state;
 	int64_t ends_ms = gather();
 	assert_int_equal(fill_or_wait(A1, "wanted", 0, WAIT_MS * 1000), CACHE_FILL_IN_PROGRESS);
 	assert_int_equal(item_int(&r, CACHE_FILL_RETRY_AT_MS), ends_ms);
@@ -238,9 +224,8 @@ static void the_last_attempt_leaves(void **state)
 }
 
 /* Waiters do not keep looking for the end of a ticket to which PUT /keys/{key}/ttl gave no end. */
-static void an_endless_ticket_is_not_watched(void **state)
+TEST(an_endless_ticket_is_not_watched)
 {
-	(void)state;
 	begin();
 	server_command(&r, "PERSIST " FILL);
 	waits(A1, 0, -1);
@@ -250,11 +235,10 @@ static void an_endless_ticket_is_not_watched(void **state)
 
 /* ---- Replays, foreign keys ---- */
 
-static void a_replay_changes_no_wait_queue(void **state)
+TEST(a_replay_changes_no_wait_queue)
 {
 	const char *const *keys = KEYS(VALUE, FILL, AGAIN, WAITERS);
 
-	(void)state;
 	run_with_record(&r, &cache_fill_script, keys, ARGS("first", "5000", A1, "20000", "0"), RECORD, FINGERPRINT_A);
 	assert_int_equal(outcome(&r), CACHE_FILL_GRANTED);
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000", A2, "20000", "0"), RECORD,
@@ -267,11 +251,10 @@ static void a_replay_changes_no_wait_queue(void **state)
 	assert_int_equal(redis_exists(&r, RECORD "2"), 0);
 }
 
-static void a_foreign_wait_queue_stays_as_it_is(void **state)
+TEST(a_foreign_wait_queue_stays_as_it_is)
 {
 	static const char *const foreign[] = { "SET " WAITERS " x", "ZADD " WAITERS " 1 mine", "RPUSH " WAITERS " 1" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
 		script_stage_empty(NULL);
 		begin();
@@ -296,20 +279,4 @@ static int open_stage(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_value_wakes_all_and_empties_the_wait_queue, script_stage_empty),
-		cmocka_unit_test_setup(a_newcomer_may_get_the_ticket, script_stage_empty),
-		cmocka_unit_test_setup(one_looks_when_the_ticket_expires, script_stage_empty),
-		cmocka_unit_test_setup(whatever_takes_a_ticket_away_calls_one, script_stage_empty),
-		cmocka_unit_test_setup(a_daemon_that_died_delays_by_a_second, script_stage_empty),
-		cmocka_unit_test_setup(a_waiter_that_leaves_passes_its_offer_on, script_stage_empty),
-		cmocka_unit_test_setup(only_its_own_ticket_is_taken_back, script_stage_empty),
-		cmocka_unit_test_setup(the_last_attempt_leaves, script_stage_empty),
-		cmocka_unit_test_setup(an_endless_ticket_is_not_watched, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_changes_no_wait_queue, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_wait_queue_stays_as_it_is, script_stage_empty),
-	};
-	return cmocka_run_group_tests_name("cache wait queue", tests, open_stage, script_stage_close);
-}
+SUITE(.open = open_stage, .close = script_stage_close, .before = script_stage_empty);

@@ -2,16 +2,9 @@
  * The cache scripts on a real Redis: compared with a plain model of one key, and over time.
  * Invalidations are repeated, fences outlive their value, and versions never repeat.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define VALUE "p:cache:{a}"
 #define FENCE "p:cache:{a}:fence"
@@ -270,9 +263,10 @@ static void model_invalidate(void)
 	}
 }
 
-static void a_key_does_as_its_model(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_key_does_as_its_model)
 {
-	(void)state;
 	unsigned seed = (unsigned)monotonic_us();
 
 	print_message("seed %u\n", seed);
@@ -308,9 +302,11 @@ static void a_key_does_as_its_model(void **state)
 
 /* ---- Effects of time ---- */
 
-static void an_invalidation_is_repeated_by_redis_itself(void **state)
+SUITE(.name = "by clock", .open = script_stage_open_by_clock, .close = script_stage_close,
+      .before = script_stage_empty);
+
+TEST(an_invalidation_is_repeated_by_redis_itself)
 {
-	(void)state;
 	put("1", 60000);
 	int64_t first_ms = invalidate(300), second_ms = invalidate(1500);
 	assert_int_equal(redis_exists(&r, VALUE), 0);
@@ -330,9 +326,8 @@ static void an_invalidation_is_repeated_by_redis_itself(void **state)
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), 60000 + item_int(&r, REPLY_NOW_MS));
 }
 
-static void a_ticket_ends_with_the_repeated_invalidation(void **state)
+TEST(a_ticket_ends_with_the_repeated_invalidation)
 {
-	(void)state;
 	int64_t at_ms = invalidate(400);
 	assert_int_equal(fill("t", 60000), 1);
 	assert_int_equal(item_int(&r, CACHE_FILL_EXPIRES_AT_MS), at_ms);
@@ -343,10 +338,11 @@ static void a_ticket_ends_with_the_repeated_invalidation(void **state)
 	assert_int_equal(put_with("1", 60000, "", "u", "", ""), 1);
 }
 
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
 /* A PUT in the millisecond of the repetition is already one after it. */
-static void the_instant_itself_has_ended(void **state)
+TEST(the_instant_itself_has_ended)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		int64_t at_ms = invalidate(3), now_ms;
 		do {
@@ -367,9 +363,8 @@ static int64_t last_instant_ms(void)
  * A key has few instants of repetition, however often it is invalidated. An instant that several
  * share is slightly late, never early.
  */
-static void repeated_invalidations_are_few(void **state)
+TEST(repeated_invalidations_are_few)
 {
-	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		int64_t at_ms = invalidate(100000 + i), wanted_ms = item_int(&r, REPLY_NOW_MS) + 100000 + i;
 		assert_in_range(at_ms, wanted_ms, wanted_ms + 100000 / 32);
@@ -392,9 +387,8 @@ static void repeated_invalidations_are_few(void **state)
 	assert_in_range(server_now_ms(&r) + redis_pttl_ms(&r, AGAIN), last_ms - 5, last_ms + 5);
 }
 
-static void a_fence_outlives_its_value_by_a_day(void **state)
+TEST(a_fence_outlives_its_value_by_a_day)
 {
-	(void)state;
 	put_with("1", 60000, "5", "", "", "");
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 55000, DAY_MS + 60000);
 	put("2", 5000); /* the fence does not expire earlier */
@@ -415,9 +409,8 @@ static void a_fence_outlives_its_value_by_a_day(void **state)
 }
 
 /* The random digits are the same each time, so that only the time differs. */
-static void no_version_comes_again(void **state)
+TEST(no_version_comes_again)
 {
-	(void)state;
 	char former[TEXT_BYTES] = "";
 
 	for (int i = 0; i < 2000; i++) {
@@ -432,9 +425,8 @@ static void no_version_comes_again(void **state)
 
 /* ---- Replays, foreign keys, no memory ---- */
 
-static void a_replay_gets_the_first_answer(void **state)
+TEST(a_replay_gets_the_first_answer)
 {
-	(void)state;
 	const char *const *keys = KEYS(VALUE, FILL, AGAIN);
 
 	run_with_record(&r, &cache_fill_script, keys, ARGS("first", "5000"), RECORD, FINGERPRINT_A);
@@ -465,7 +457,7 @@ static void all_fail(const char *part)
 					    FINGERPRINT_A, part));
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
 	static const struct {
 		const char *make;
@@ -481,7 +473,6 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		{ "SET " AGAIN " 1", false, true, true, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, rows[i].make)->type, REDIS_REPLY_ERROR);
@@ -506,9 +497,8 @@ static void a_foreign_key_stays_as_it_is(void **state)
 }
 
 /* An old value must go even when Redis has no memory for a new one. */
-static void a_full_redis_stores_nothing_and_still_forgets(void **state)
+TEST(a_full_redis_stores_nothing_and_still_forgets)
 {
-	(void)state;
 	put("1", 60000);
 	server_command(&r, "CONFIG SET maxmemory 1");
 	all_fail("OOM");
@@ -519,26 +509,4 @@ static void a_full_redis_stores_nothing_and_still_forgets(void **state)
 	put("1", 60000);
 	server_command(&r, "CONFIG SET maxmemory 1");
 	assert_int_equal(delete_with("5", "", ""), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_key_does_as_its_model, script_stage_empty),
-		cmocka_unit_test_setup(the_instant_itself_has_ended, script_stage_empty),
-		cmocka_unit_test_setup(repeated_invalidations_are_few, script_stage_empty),
-		cmocka_unit_test_setup(a_fence_outlives_its_value_by_a_day, script_stage_empty),
-		cmocka_unit_test_setup(no_version_comes_again, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_stores_nothing_and_still_forgets, script_stage_empty),
-	};
-	const struct CMUnitTest by_clock[] = {
-		cmocka_unit_test_setup(an_invalidation_is_repeated_by_redis_itself, script_stage_empty),
-		cmocka_unit_test_setup(a_ticket_ends_with_the_repeated_invalidation, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("cache scripts", tests, script_stage_open, script_stage_close) +
-	       cmocka_run_group_tests_name("cache scripts by clock", by_clock, script_stage_open_by_clock,
-					   script_stage_close);
 }

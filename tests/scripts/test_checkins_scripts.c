@@ -2,16 +2,9 @@
  * The check-in scripts on a real Redis: days marked and unmarked against a plain table, and the
  * days of a range.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define KEY "p:checkin:{u}"
 #define MOST "36600", "366"
@@ -49,14 +42,15 @@ static bool is_marked(int64_t day)
 	return (unsigned char)bits->str[at / 8] >> (7 - at % 8) & 1;
 }
 
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
 /* Days around 1970, where their numbers change sign, in several blocks. */
-static void days_match_a_plain_table(void **state)
+TEST(days_match_a_plain_table)
 {
 	enum { DAYS = 3000, FIRST = -1400 };
 	static bool noted[DAYS];
 	unsigned seed = 11;
 
-	(void)state;
 	for (int i = 0; i < 4000; i++) {
 		int at = (i % 3 ? 1200 : 0) + rand_r(&seed) % (i % 3 ? 300 : DAYS);
 		bool takes_back = rand_r(&seed) % 3 == 0;
@@ -85,9 +79,8 @@ static void days_match_a_plain_table(void **state)
  * Marking a later day keeps the expiry. When the key expires, all days go, and new days have no
  * expiry.
  */
-static void all_days_expire_together(void **state)
+TEST(all_days_expire_together)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
 		assert_int_equal(outcome(&r), -1);
@@ -114,9 +107,8 @@ static void all_days_expire_together(void **state)
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 }
 
-static void all_days_are_deleted(void **state)
+TEST(all_days_are_deleted)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
 		assert_int_equal(outcome(&r), 0);
@@ -128,11 +120,10 @@ static void all_days_are_deleted(void **state)
 	assert_int_equal(redis_exists(&r, KEY), 0);
 }
 
-static void the_first_and_the_last_day(void **state)
+TEST(the_first_and_the_last_day)
 {
 	static const int64_t ends[] = { -719162, 2932896 }; /* 0001-01-01, 9999-12-31 */
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(put(&checkin_day_put_script, ends[i]), 1);
 		assert_int_equal(put(&checkin_day_put_script, ends[i]), 0);
@@ -144,9 +135,8 @@ static void the_first_and_the_last_day(void **state)
 }
 
 /* A hash of a century has 46 bytes per year. The script reads only the fields of the range. */
-static void a_century_is_one_call(void **state)
+TEST(a_century_is_one_call)
 {
-	(void)state;
 	for (int64_t day = 0; day < 36600; day += 61)
 		put(&checkin_day_put_script, day);
 	look(0, 36599);
@@ -159,11 +149,10 @@ static void a_century_is_one_call(void **state)
 	assert_string_equal(server_command(&r, "OBJECT ENCODING " KEY)->str, "listpack");
 }
 
-static void ranges_are_checked_by_redis_s_clock(void **state)
+TEST(ranges_are_checked_by_redis_s_clock)
 {
 	char today[DIGITS], tomorrow[DIGITS], earliest[DIGITS];
 
-	(void)state;
 	wait_until(server_now_ms(&r) % 86400000 < 86395000, 10000);
 	int64_t day = server_now_ms(&r) / 86400000;
 	snprintf(today, sizeof(today), "%lld", (long long)day);
@@ -185,9 +174,8 @@ static void ranges_are_checked_by_redis_s_clock(void **state)
 	assert_int_equal(outcome(&r), 0);
 }
 
-static void a_full_redis_still_looks_and_forgets(void **state)
+TEST(a_full_redis_still_looks_and_forgets)
 {
-	(void)state;
 	put(&checkin_day_put_script, 1);
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &checkin_day_put_script, KEYS(KEY), ARGS("2"), "OOM");
@@ -196,18 +184,4 @@ static void a_full_redis_still_looks_and_forgets(void **state)
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(put(&checkin_day_delete_script, 1), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(days_match_a_plain_table, script_stage_empty),
-		cmocka_unit_test_setup(all_days_expire_together, script_stage_empty),
-		cmocka_unit_test_setup(all_days_are_deleted, script_stage_empty),
-		cmocka_unit_test_setup(the_first_and_the_last_day, script_stage_empty),
-		cmocka_unit_test_setup(a_century_is_one_call, script_stage_empty),
-		cmocka_unit_test_setup(ranges_are_checked_by_redis_s_clock, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_still_looks_and_forgets, script_stage_empty),
-	};
-	return cmocka_run_group_tests_name("check-in scripts", tests, script_stage_open, script_stage_close);
 }

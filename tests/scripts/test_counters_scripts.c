@@ -2,16 +2,9 @@
  * The counter scripts on a real Redis: exact within +-(2^53 - 1), all or nothing, and foreign keys
  * stay untouched.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define COUNTERS "p:counter:{a}"
 #define RECORD "p:idem:{a}:k"
@@ -30,9 +23,10 @@ static int64_t sum(size_t n)
 	return item_int(&r, COUNTER_INCREMENT_SUMS + n);
 }
 
-static void adding_answers_what_is(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(adding_answers_what_is)
 {
-	(void)state;
 	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("likes", "1", "stock", "-2", "none", "0"));
 	assert_int_equal(outcome(&r), COUNTER_INCREMENT_ADDED);
 	assert_int_equal(r.reply->elements, COUNTER_INCREMENT_SUMS + 3);
@@ -51,9 +45,8 @@ static void adding_answers_what_is(void **state)
 }
 
 /* Rows are a value, an amount and their sum, or NULL if the sum is out of range. */
-static void sums_are_exact_to_the_last_digit(void **state)
+TEST(sums_are_exact_to_the_last_digit)
 {
-	(void)state;
 	static const char *const rows[][3] = {
 		{ "9007199254740990", "1", MOST },
 		{ MOST, "0", MOST },
@@ -97,9 +90,8 @@ static void sums_are_exact_to_the_last_digit(void **state)
 	}
 }
 
-static void random_sums_are_the_processors(void **state)
+TEST(random_sums_are_the_processors)
 {
-	(void)state;
 	static const int64_t most = (INT64_C(1) << 53) - 1;
 	char from[24], by[24];
 	uint64_t random = 88172645463325252;
@@ -124,9 +116,8 @@ static void random_sums_are_the_processors(void **state)
 	assert_in_range(overflows, 20, 380);
 }
 
-static void one_overflow_leaves_all_as_they_are(void **state)
+TEST(one_overflow_leaves_all_as_they_are)
 {
-	(void)state;
 	server_command(&r, "HSET " COUNTERS " full " MOST);
 	unchanged(&r, {
 		run_with_record(&r, &counter_increment_script, KEYS(COUNTERS),
@@ -136,9 +127,8 @@ static void one_overflow_leaves_all_as_they_are(void **state)
 	});
 }
 
-static void a_name_has_so_many_counters(void **state)
+TEST(a_name_has_so_many_counters)
 {
-	(void)state;
 	char name[16];
 
 	for (int i = 0; i < 499; i++)
@@ -158,9 +148,8 @@ static void a_name_has_so_many_counters(void **state)
 	assert_int_equal(r.reply->elements, COUNTER_STATE_COUNTERS + 500 * COUNTER_ITEMS);
 }
 
-static void a_replay_gets_the_first_answer(void **state)
+TEST(a_replay_gets_the_first_answer)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
 				FINGERPRINT_A);
@@ -175,9 +164,8 @@ static void a_replay_gets_the_first_answer(void **state)
 }
 
 /* Rows include values that HINCRBY would refuse only after other counters were changed. */
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
-	(void)state;
 	static const char *const values[] = { "x",
 					      "",
 					      "1.5",
@@ -213,9 +201,8 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	});
 }
 
-static void the_expiry_stays_until_it_is_changed(void **state)
+TEST(the_expiry_stays_until_it_is_changed)
 {
-	(void)state;
 	int64_t before = server_now_ms(&r), at;
 
 	add("n", "1");
@@ -239,9 +226,8 @@ static void the_expiry_stays_until_it_is_changed(void **state)
 	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
 }
 
-static void what_is_not_there_is_neither_changed_nor_removed(void **state)
+TEST(what_is_not_there_is_neither_changed_nor_removed)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("60000"));
 		assert_int_equal(outcome(&r), 0);
@@ -283,9 +269,8 @@ static void both_do(const char *what, const char *field, const char *value)
 	assert_int_equal(server_command(&r, "HLEN " COUNTERS)->integer, server_command(&r, "HLEN " TWIN)->integer);
 }
 
-static void one_counter_is_as_hget_hset_and_hdel_have_it(void **state)
+TEST(one_counter_is_as_hget_hset_and_hdel_have_it)
 {
-	(void)state;
 	static const char *const fields[] = { "likes", "a b", "\xc3\xa9", "*", "1" };
 	static const char *const values[] = { MOST, LEAST, "0", "-1", "42" };
 	uint64_t random = 88172645463325252;
@@ -296,9 +281,8 @@ static void one_counter_is_as_hget_hset_and_hdel_have_it(void **state)
 	}
 }
 
-static void a_set_counter_keeps_expiry_and_bound(void **state)
+TEST(a_set_counter_keeps_expiry_and_bound)
 {
-	(void)state;
 	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "5"));
 	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
 	server_command(&r, "PEXPIREAT " COUNTERS " 4102444800000");
@@ -317,9 +301,8 @@ static void a_set_counter_keeps_expiry_and_bound(void **state)
 	assert_int_equal(outcome(&r), COUNTER_FIELD_PUT_SET);
 }
 
-static void a_foreign_field_is_neither_read_nor_written(void **state)
+TEST(a_foreign_field_is_neither_read_nor_written)
 {
-	(void)state;
 	static const char *const values[] = { "x", "", "1.5", "01", "-0", "9007199254740992" };
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -340,9 +323,8 @@ static void a_foreign_field_is_neither_read_nor_written(void **state)
 }
 
 /* Calls that free memory work when there is none. */
-static void a_full_redis_still_reads_and_removes_one(void **state)
+TEST(a_full_redis_still_reads_and_removes_one)
 {
-	(void)state;
 	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "5"));
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "6"), "OOM");
@@ -351,24 +333,4 @@ static void a_full_redis_still_reads_and_removes_one(void **state)
 	run(&r, &counter_field_delete_script, KEYS(COUNTERS), ARGS("n"));
 	assert_int_equal(outcome(&r), 1);
 	server_command(&r, "CONFIG SET maxmemory 0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(adding_answers_what_is, script_stage_empty),
-		cmocka_unit_test_setup(sums_are_exact_to_the_last_digit, script_stage_empty),
-		cmocka_unit_test_setup(random_sums_are_the_processors, script_stage_empty),
-		cmocka_unit_test_setup(one_overflow_leaves_all_as_they_are, script_stage_empty),
-		cmocka_unit_test_setup(a_name_has_so_many_counters, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(the_expiry_stays_until_it_is_changed, script_stage_empty),
-		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
-		cmocka_unit_test_setup(one_counter_is_as_hget_hset_and_hdel_have_it, script_stage_empty),
-		cmocka_unit_test_setup(a_set_counter_keeps_expiry_and_bound, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_field_is_neither_read_nor_written, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_still_reads_and_removes_one, script_stage_empty),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -3,17 +3,10 @@
  * same millisecond, limits with a hundred thousand keys, and a board of many members. Each call
  * stays short, and expired state leaves nothing behind.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "board_calls.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 /* The clock of Redis moves only here. */
 static void pass_ms(int64_t ms)
@@ -35,13 +28,14 @@ static int64_t worked_us(void)
 	return info("cpu", "used_cpu_user:", 1e6) + info("cpu", "used_cpu_sys:", 1e6);
 }
 
-static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_poisoned_message_dies_after_a_thousand_tries)
 {
 	enum { TRIES = 1000 };
 	struct queue_settings settings = standard_settings;
 	char receipt[64];
 
-	(void)state;
 	settings.max_receives = TRIES;
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "poison" });
@@ -57,43 +51,13 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, TRIES);
 }
 
-/*
- * The first receive must not do the work for all due messages: a hundred thousand, or a million in
- * full.
- */
-static void very_many_are_due_at_once(void **state)
-{
-	enum { TAKEN = 100, LONGEST_US = 50000, LATER_MS = 20000 };
-	static struct outgoing batch[BATCH_MAX];
-	const int batches = in_full() ? 10000 : 1000;
-	int64_t longest_us = 0;
-
-	(void)state;
-	for (int i = 0; i < BATCH_MAX; i++)
-		batch[i] = (struct outgoing){ .body = "1", .deliver_at_ms = server_now_ms(&r) + LATER_MS };
-	for (int i = 0; i < batches; i++)
-		queue_send_all(&r, "q", batch, BATCH_MAX);
-	assert_counts(&r, "q", 0, batches * BATCH_MAX, 0, 0);
-	pass_ms(LATER_MS);
-	for (int i = 0; i < TAKEN; i++) {
-		int64_t before_us = worked_us();
-		assert_int_equal(queue_message_receive(&r, "q", BATCH_MAX, 60000, NONCE_A), BATCH_MAX);
-		int64_t took_us = worked_us() - before_us;
-		longest_us = took_us > longest_us ? took_us : longest_us;
-	}
-	print_message("the longest call took Redis %lld us\n", (long long)longest_us);
-	assert_in_range(longest_us, 0, LONGEST_US);
-	assert_counts(&r, "q", (batches - TAKEN) * BATCH_MAX, 0, TAKEN * BATCH_MAX, 0);
-}
-
 /* A page stays short on a board of a hundred thousand members, or of a million in full. */
-static void pages_of_a_large_board_are_short(void **state)
+TEST(pages_of_a_large_board_are_short)
 {
 	enum { PAGE = 100, LONGEST_US = 20000 };
 	static struct ranked page[PAGE];
 	const int64_t members = in_full() ? 1000000 : 100000, places[] = { 0, members / 2, members - PAGE };
 
-	(void)state;
 	board_fill("b", (size_t)members, 43);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		int64_t before_us = worked_us();
@@ -135,7 +99,7 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 }
 
 /* A hundred thousand keys, by the three algorithms. Each is small, and expires when unused. */
-static void limits_of_many_keys_leave_nothing(void **state)
+TEST(limits_of_many_keys_leave_nothing)
 {
 	enum { KEYS_EACH = 34000, AT_ONCE = 1000, WINDOW_MS = 3000, BYTES_A_KEY = 400, TABLES_BYTES = 4 << 20 };
 	static const struct {
@@ -146,7 +110,6 @@ static void limits_of_many_keys_leave_nothing(void **state)
 		       { &ratelimit_fixed_window_script, "fixed_window" } };
 	int64_t before = memory();
 
-	(void)state;
 	for (size_t k = 0; k < 3; k++) {
 		const struct script *s = limits[k].script;
 		server_command(&r, "SCRIPT LOAD %s", s->source.at);
@@ -168,13 +131,12 @@ static void limits_of_many_keys_leave_nothing(void **state)
 /*
  * The script that stores a value wakes all clients that wait for it, with one message per daemon.
  */
-static void a_value_wakes_a_crowd(void **state)
+TEST(a_value_wakes_a_crowd)
 {
 	enum { CROWD = 10000, DAEMONS = 100, PAGE = 1000, LONGEST_US = 5000, TRIES = 5 };
 	static char command[PAGE * 64];
 	int64_t shortest_us = INT64_MAX;
 
-	(void)state;
 	for (int n = 0; n < TRIES; n++) {
 		script_stage_empty(NULL);
 		for (int i = 0; i < CROWD;) {
@@ -198,15 +160,30 @@ static void a_value_wakes_a_crowd(void **state)
 	assert_in_range(shortest_us, 0, LONGEST_US);
 }
 
-int main(void)
+/*
+ * The first receive must not do the work for all due messages: a hundred thousand, or a million in
+ * full. It is the last test: Redis frees its memory while later calls run.
+ */
+TEST(very_many_are_due_at_once)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_poisoned_message_dies_after_a_thousand_tries, script_stage_empty),
-		cmocka_unit_test_setup(limits_of_many_keys_leave_nothing, script_stage_empty),
-		cmocka_unit_test_setup(pages_of_a_large_board_are_short, script_stage_empty),
-		cmocka_unit_test_setup(a_value_wakes_a_crowd, script_stage_empty),
-		cmocka_unit_test_setup(very_many_are_due_at_once, script_stage_empty),
-	};
+	enum { TAKEN = 100, LONGEST_US = 50000, LATER_MS = 20000 };
+	static struct outgoing batch[BATCH_MAX];
+	const int batches = in_full() ? 10000 : 1000;
+	int64_t longest_us = 0;
 
-	return cmocka_run_group_tests_name("crowds", tests, script_stage_open_by_clock, script_stage_close);
+	for (int i = 0; i < BATCH_MAX; i++)
+		batch[i] = (struct outgoing){ .body = "1", .deliver_at_ms = server_now_ms(&r) + LATER_MS };
+	for (int i = 0; i < batches; i++)
+		queue_send_all(&r, "q", batch, BATCH_MAX);
+	assert_counts(&r, "q", 0, batches * BATCH_MAX, 0, 0);
+	pass_ms(LATER_MS);
+	for (int i = 0; i < TAKEN; i++) {
+		int64_t before_us = worked_us();
+		assert_int_equal(queue_message_receive(&r, "q", BATCH_MAX, 60000, NONCE_A), BATCH_MAX);
+		int64_t took_us = worked_us() - before_us;
+		longest_us = took_us > longest_us ? took_us : longest_us;
+	}
+	print_message("the longest call took Redis %lld us\n", (long long)longest_us);
+	assert_in_range(longest_us, 0, LONGEST_US);
+	assert_counts(&r, "q", (batches - TAKEN) * BATCH_MAX, 0, TAKEN * BATCH_MAX, 0);
 }

@@ -2,16 +2,9 @@
  * The feed scripts on a real Redis: order, retention, ids that are never reused, bounded pages, and
  * foreign keys, which stay untouched.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define FEED "p:feed:{a}"
 #define META "p:feed:{a}:meta"
@@ -60,9 +53,10 @@ static int64_t length(void)
 	return server_command(&r, "XLEN " FEED)->integer;
 }
 
-static void the_newest_comes_first(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(the_newest_comes_first)
 {
-	(void)state;
 	page_is("", "10", 0, 0, false);
 	assert_int_equal(push("1000", 0, 3), 3);
 	assert_int_equal(push("1000", 3, 4), 4);
@@ -87,9 +81,8 @@ static void the_newest_comes_first(void **state)
 }
 
 /* Neither new nor removed items move the next page, even if the item of the cursor was removed. */
-static void a_page_begins_where_the_last_one_ended(void **state)
+TEST(a_page_begins_where_the_last_one_ended)
 {
-	(void)state;
 	char first[64];
 
 	push("10", 0, 10);
@@ -103,9 +96,8 @@ static void a_page_begins_where_the_last_one_ended(void **state)
 	page_is(cursor, "10", 0, 0, false);
 }
 
-static void only_the_newest_are_kept(void **state)
+TEST(only_the_newest_are_kept)
 {
-	(void)state;
 	assert_int_equal(push("5", 0, 3), 3);
 	assert_int_equal(push("5", 3, 9), 5);
 	page_is("", "10", 8, 5, false);
@@ -119,9 +111,8 @@ static void only_the_newest_are_kept(void **state)
  * A call drops at most 250 items, or as many as it pushes if that is more. It reports the length,
  * which includes items still to be dropped.
  */
-static void much_is_dropped_in_steps(void **state)
+TEST(much_is_dropped_in_steps)
 {
-	(void)state;
 	push("10000", 0, 1000);
 	push("10000", 1000, 2000);
 	assert_int_equal(push("500", 2000, 2010), 1760);
@@ -140,9 +131,8 @@ static void much_is_dropped_in_steps(void **state)
  * A push fixes which items to drop. A later call drops no item of a push that keeps more, and none
  * of a new feed.
  */
-static void a_late_call_drops_what_was_there(void **state)
+TEST(a_late_call_drops_what_was_there)
 {
-	(void)state;
 	push("10000", 0, 1000);
 	assert_int_equal(push("10", 1000, 1001), 751);
 	assert_string_equal(server_command(&r, "HGET " META " excess")->str, "741");
@@ -169,9 +159,8 @@ static size_t items_of_page(const char *after)
 /*
  * Of 10 items of 60000 bytes, four fit in a page. A page after one large item has all small ones.
  */
-static void a_page_is_bounded_in_bytes(void **state)
+TEST(a_page_is_bounded_in_bytes)
 {
-	(void)state;
 	static char large[60001], too_large[300001];
 
 	memset(large, '1', sizeof(large) - 1);
@@ -220,9 +209,8 @@ static int64_t remove_item(struct id id)
 }
 
 /* The items of one push have the same instant, of Redis's clock, and consecutive sequences. */
-static void ids_of_a_push_count_on(void **state)
+TEST(ids_of_a_push_count_on)
 {
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		int64_t before = server_now_ms(&r);
 		push("2000", 0, 1000);
@@ -236,9 +224,8 @@ static void ids_of_a_push_count_on(void **state)
 }
 
 /* Removing an item a second time changes nothing, and its id is not reused. */
-static void an_item_is_removed_by_its_id(void **state)
+TEST(an_item_is_removed_by_its_id)
 {
-	(void)state;
 	push("10", 0, 3);
 	struct id id = first_id();
 	unchanged(&r, assert_int_equal(remove_item((struct id){ id.ms, id.seq + 3 }), 0));
@@ -255,9 +242,8 @@ static void an_item_is_removed_by_its_id(void **state)
 }
 
 /* If Redis's clock is set back by a day, ids still rise, even if the newest item was removed. */
-static void ids_rise_when_the_clock_leaps_back(void **state)
+TEST(ids_rise_when_the_clock_leaps_back)
 {
-	(void)state;
 	struct id last = { server_now_ms(&r) + 86400000, 5 };
 
 	push("10", 0, 1);
@@ -274,9 +260,8 @@ static void ids_rise_when_the_clock_leaps_back(void **state)
 }
 
 /* If a feed is deleted and made again in the same millisecond, no id repeats. */
-static void a_new_feed_repeats_no_id(void **state)
+TEST(a_new_feed_repeats_no_id)
 {
-	(void)state;
 	struct id last = { 0, 0 };
 
 	for (int i = 0; i < 2000; i++) {
@@ -293,9 +278,8 @@ static void a_new_feed_repeats_no_id(void **state)
  * A removal first drops what a push left to drop: afterwards the stored count of these items would
  * be wrong.
  */
-static void removing_an_item_drops_what_is_left_to_drop(void **state)
+TEST(removing_an_item_drops_what_is_left_to_drop)
 {
-	(void)state;
 	push("10000", 0, 600);
 	struct id oldest = first_id();
 	push("100", 600, 601);
@@ -311,9 +295,8 @@ static void removing_an_item_drops_what_is_left_to_drop(void **state)
 }
 
 /* A feed whose items were all removed still exists. */
-static void an_empty_feed_keeps_its_settings(void **state)
+TEST(an_empty_feed_keeps_its_settings)
 {
-	(void)state;
 	push("7", 0, 1);
 	struct id id = first_id();
 	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
@@ -330,9 +313,8 @@ static void an_empty_feed_keeps_its_settings(void **state)
 	assert_int_equal(item_int(&r, FEED_EXPIRES_AT_MS), at);
 }
 
-static void a_replay_gets_the_first_answer(void **state)
+TEST(a_replay_gets_the_first_answer)
 {
-	(void)state;
 	struct id id;
 
 	for (int i = 0; i < 2; i++) {
@@ -353,16 +335,14 @@ static void a_replay_gets_the_first_answer(void **state)
 }
 
 /* Keys of other types: test_redis_replies.py. */
-static void a_foreign_stream_stays_as_it_is(void **state)
+TEST(a_foreign_stream_stays_as_it_is)
 {
-	(void)state;
 	server_command(&r, "XADD " FEED " * other 1");
 	unchanged(&r, run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("", "10"), "WRONGTYPE"));
 }
 
-static void the_limit_stays_until_it_is_changed(void **state)
+TEST(the_limit_stays_until_it_is_changed)
 {
-	(void)state;
 	assert_int_equal(push("", 0, 1000), 1000);
 	assert_int_equal(push("", 1000, 1001), 1000);
 	assert_int_equal(push("990", 1001, 1002), 990);
@@ -383,9 +363,8 @@ static int64_t expires_at(const char *key)
 	return server_command(&r, "PEXPIRETIME %s", key)->integer;
 }
 
-static void both_keys_expire_together(void **state)
+TEST(both_keys_expire_together)
 {
-	(void)state;
 	push("10", 0, 1);
 	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
 	assert_int_equal(outcome(&r), 1);
@@ -409,9 +388,8 @@ static void both_keys_expire_together(void **state)
 	assert_int_equal(expires_at(META), -1);
 }
 
-static void what_is_not_there_is_neither_changed_nor_removed(void **state)
+TEST(what_is_not_there_is_neither_changed_nor_removed)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
 		assert_int_equal(outcome(&r), FEED_GET_ABSENT);
@@ -425,28 +403,4 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 	run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_keys(&r), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_newest_comes_first, script_stage_empty),
-		cmocka_unit_test_setup(only_the_newest_are_kept, script_stage_empty),
-		cmocka_unit_test_setup(much_is_dropped_in_steps, script_stage_empty),
-		cmocka_unit_test_setup(a_late_call_drops_what_was_there, script_stage_empty),
-		cmocka_unit_test_setup(a_page_is_bounded_in_bytes, script_stage_empty),
-		cmocka_unit_test_setup(a_page_begins_where_the_last_one_ended, script_stage_empty),
-		cmocka_unit_test_setup(ids_of_a_push_count_on, script_stage_empty),
-		cmocka_unit_test_setup(an_item_is_removed_by_its_id, script_stage_empty),
-		cmocka_unit_test_setup(ids_rise_when_the_clock_leaps_back, script_stage_empty),
-		cmocka_unit_test_setup(a_new_feed_repeats_no_id, script_stage_empty),
-		cmocka_unit_test_setup(removing_an_item_drops_what_is_left_to_drop, script_stage_empty),
-		cmocka_unit_test_setup(an_empty_feed_keeps_its_settings, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_stream_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(the_limit_stays_until_it_is_changed, script_stage_empty),
-		cmocka_unit_test_setup(both_keys_expire_together, script_stage_empty),
-		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

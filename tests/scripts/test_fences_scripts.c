@@ -2,16 +2,9 @@
  * The fence scripts on a real Redis: which fences pass, what is stored, and foreign keys, which
  * stay untouched.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define FENCE "p:fence:{a}"
 
@@ -21,7 +14,9 @@ static int64_t check(const char *fence)
 	return outcome(&r);
 }
 
-static void what_is_not_below_the_highest_passes(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(what_is_not_below_the_highest_passes)
 {
 	static const struct {
 		const char *fence;
@@ -40,7 +35,6 @@ static void what_is_not_below_the_highest_passes(void **state)
 		{ "9007199254740991", FENCE_CHECK_PASSED, "9007199254740991" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char *before = server_picture(&r);
 		int64_t before_ms = server_now_ms(&r);
@@ -70,9 +64,8 @@ static int64_t remove_fence(void)
 	return outcome(&r);
 }
 
-static void what_was_deleted_was_never_seen(void **state)
+TEST(what_was_deleted_was_never_seen)
 {
-	(void)state;
 	assert_int_equal(highest(), 0);
 	unchanged(&r, assert_int_equal(remove_fence(), 0));
 	check("9007199254740991");
@@ -83,14 +76,13 @@ static void what_was_deleted_was_never_seen(void **state)
 	assert_int_equal(check("1"), FENCE_CHECK_PASSED);
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
 	static const char *const foreign[] = {
 		"SET " FENCE " mine", "SET " FENCE " 1.5", "SET " FENCE " -1",
 		"HSET " FENCE " a 1", "RPUSH " FENCE " 1", "ZADD " FENCE " 1 a",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
 		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, foreign[i])->type, REDIS_REPLY_ERROR);
@@ -100,22 +92,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	}
 }
 
-static void a_full_redis_refuses_a_check_and_still_deletes(void **state)
+TEST(a_full_redis_refuses_a_check_and_still_deletes)
 {
-	(void)state;
 	check("5");
 	server_command(&r, "CONFIG SET maxmemory 1");
 	unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "OOM"));
 	assert_int_equal(remove_fence(), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_not_below_the_highest_passes, script_stage_empty),
-		cmocka_unit_test_setup(what_was_deleted_was_never_seen, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_refuses_a_check_and_still_deletes, script_stage_empty),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -3,16 +3,10 @@
  * distances, bounded steps.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define SET "p:geo:{s}"
 #define CELL(n) "p:geo:{s}:" n
@@ -43,9 +37,10 @@ static void returned_cells(int64_t cells)
 		returned_cells(cells);                      \
 	} while (0)
 
-static void wrong_cells_return_their_number(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = split_in_three, .after = script_stage_empty);
+
+TEST(wrong_cells_return_their_number)
 {
-	(void)state;
 	const char *const *keys = KEYS(SET, CELL("5"));
 	misled(3, &geo_member_put_script, keys, ARGS("1", "2", "a", "16"));
 	misled(3, &geo_member_add_script, keys, ARGS("1", "1", "2", "a", "16"));
@@ -69,7 +64,7 @@ static void wrong_cells_return_their_number(void **state)
 /*
  * The first member makes the set with the default settings. The removal of the last member ends it.
  */
-static void a_set_is_made_and_ended_by_its_members(void **state)
+TEST(a_set_is_made_and_ended_by_its_members)
 {
 	script_stage_empty(state);
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("9")), ARGS("1", "2", "a", "16"));
@@ -97,9 +92,8 @@ static void a_set_is_made_and_ended_by_its_members(void **state)
 	assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 }
 
-static void many_go_into_their_cells_or_none_does(void **state)
+TEST(many_go_into_their_cells_or_none_does)
 {
-	(void)state;
 	run(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("2")),
 	    ARGS("2", "1", "1", "a", "2", "2", "b", "3", "3", "3", "c", "4", "4", "c", "5", "5", "d", "3"));
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 4);
@@ -121,9 +115,8 @@ static void many_go_into_their_cells_or_none_does(void **state)
 				ARGS("1", "1", "1", "e", "1", "1", "1", "f", "3"), "WRONGTYPE"));
 }
 
-static void the_size_follows(void **state)
+TEST(the_size_follows)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 		assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 1 - i);
@@ -143,9 +136,8 @@ static void the_size_follows(void **state)
 	assert_int_equal(server_keys(&r), 0);
 }
 
-static void all_keys_have_one_expiry(void **state)
+TEST(all_keys_have_one_expiry)
 {
-	(void)state;
 	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "60000", "", "0"));
 	assert_int_equal(item_int(&r, GEO_PUT_IS_NEW), 0);
 	int64_t at = item_int(&r, GEO_SET_EXPIRES_AT_MS);
@@ -169,12 +161,11 @@ static void all_keys_have_one_expiry(void **state)
  * Redis has no command for a distance between cells. The script's result must equal what
  * GEODIST returns in one set.
  */
-static void distances_between_cells_are_redis_s_own(void **state)
+TEST(distances_between_cells_are_redis_s_own)
 {
 	enum { PAIRS = 400 };
 	static const char *const units[] = { "m", "km", "mi", "ft" };
 
-	(void)state;
 	srand(3);
 	for (int i = 0; i < PAIRS; i++) {
 		char at[4][32], returned[32];
@@ -203,9 +194,8 @@ static void fill(const char *cell, int members, double longitude)
 #define FOUND(n) (GEO_SEARCH_FOUND + GEO_FOUND_ITEMS * (n))
 
 /* A call ends after the cell with which it has read enough. The next call continues. */
-static void a_search_is_done_in_steps(void **state)
+TEST(a_search_is_done_in_steps)
 {
-	(void)state;
 	fill("0", 600, 1);
 	fill("1", 600, 1);
 	fill("2", 600, 1);
@@ -224,22 +214,4 @@ static void a_search_is_done_in_steps(void **state)
 	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
 	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 3);
 	assert_in_range(r.reply->elements, FOUND(5), FOUND(10));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(wrong_cells_return_their_number, split_in_three, script_stage_empty),
-		cmocka_unit_test_setup_teardown(many_go_into_their_cells_or_none_does, split_in_three,
-						script_stage_empty),
-		cmocka_unit_test_setup_teardown(the_size_follows, split_in_three, script_stage_empty),
-		cmocka_unit_test_setup_teardown(all_keys_have_one_expiry, split_in_three, script_stage_empty),
-		cmocka_unit_test_setup_teardown(a_set_is_made_and_ended_by_its_members, split_in_three,
-						script_stage_empty),
-		cmocka_unit_test_setup_teardown(distances_between_cells_are_redis_s_own, split_in_three,
-						script_stage_empty),
-		cmocka_unit_test_setup_teardown(a_search_is_done_in_steps, split_in_three, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("geo cells scripts", tests, script_stage_open, script_stage_close);
 }

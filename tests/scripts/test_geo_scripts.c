@@ -1,14 +1,7 @@
 /* The geo scripts on a real Redis: known figures, circles and boxes, all or nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define SET "p:geo:{sicily}"
 #define CELL SET ":0"
@@ -53,9 +46,10 @@ static size_t found_count(void)
 	return (r.reply->elements - GEO_SEARCH_FOUND) / GEO_FOUND_ITEMS;
 }
 
-static void adding_counts_new_and_known(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = one_cell);
+
+TEST(adding_counts_new_and_known)
 {
-	(void)state;
 	run(&r, &geo_member_add_script, ONE, ARGS("3", "1", "2", "a", "3", "4", "b", "5", "6", "a", "1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
@@ -71,9 +65,8 @@ static void adding_counts_new_and_known(void **state)
 	assert_int_equal(redis_pttl_ms(&r, SET), -1);
 }
 
-static void a_place_outside_refuses_all(void **state)
+TEST(a_place_outside_refuses_all)
 {
-	(void)state;
 	unchanged(&r,
 		  run_fails(&r, &geo_member_add_script, ONE, ARGS("2", "1", "2", "a", "3", "86", "b", "1"), "invalid"));
 	unchanged(&r, run_fails(&r, &geo_member_put_script, ONE, ARGS("181", "2", "a", "1"), "invalid"));
@@ -81,9 +74,8 @@ static void a_place_outside_refuses_all(void **state)
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 }
 
-static void putting_answers_the_stored_place(void **state)
+TEST(putting_answers_the_stored_place)
 {
-	(void)state;
 	run(&r, &geo_member_put_script, ONE, ARGS("13.361389", "38.115556", "Palermo", "1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 1);
@@ -95,9 +87,8 @@ static void putting_answers_the_stored_place(void **state)
 	assert_int_equal(server_command(&r, "ZCARD " CELL)->integer, 1);
 }
 
-static void a_thousand_go_in_at_once(void **state)
+TEST(a_thousand_go_in_at_once)
 {
-	(void)state;
 	enum { MEMBERS = 1000 };
 	static char text[MEMBERS][3][24];
 	static const char *args[3 * MEMBERS + 3] = { "1000" }, *names[MEMBERS + 3] = { "1000" };
@@ -120,9 +111,8 @@ static void a_thousand_go_in_at_once(void **state)
 	assert_int_equal(found_count(), MEMBERS);
 }
 
-static void looking_up_keeps_the_order(void **state)
+TEST(looking_up_keeps_the_order, .before = sicily)
 {
-	(void)state;
 	unchanged(&r, run(&r, &geo_member_lookup_script, ONE, ARGS("3", "Catania", "Rome", "Palermo", "1")));
 	run(&r, &geo_member_lookup_script, ONE, ARGS("3", "Catania", "Rome", "Palermo", "1"));
 	assert_int_equal(r.reply->elements, PLACES(3));
@@ -136,9 +126,8 @@ static void looking_up_keeps_the_order(void **state)
 	assert_string_equal(item_text(&r, PLACE(0, GEOHASH)), "");
 }
 
-static void distances_are_redis_s_own(void **state)
+TEST(distances_are_redis_s_own, .before = sicily)
 {
-	(void)state;
 	run(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("Palermo", "Catania", "km", "1"));
 	assert_int_equal(outcome(&r), 0);
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "166.2742");
@@ -154,9 +143,8 @@ static void distances_are_redis_s_own(void **state)
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_MEMBER), "Oslo");
 }
 
-static void circles_find_what_is_inside(void **state)
+TEST(circles_find_what_is_inside, .before = sicily)
 {
-	(void)state;
 	unchanged(&r,
 		  run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1")));
 	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1"));
@@ -184,9 +172,8 @@ static void circles_find_what_is_inside(void **state)
 /*
  * The boxes of Redis's documentation: 400 km contain four cities, and a lower box contains fewer.
  */
-static void boxes_find_what_is_inside(void **state)
+TEST(boxes_find_what_is_inside, .before = sicily)
 {
-	(void)state;
 	run(&r, &geo_member_add_script, ONE,
 	    ARGS("2", "12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2", "1"));
 	run(&r, &geo_search_script, ONE, ARGS("15", "37", "box", "400", "400", "km", "ASC", "10", "", "1"));
@@ -212,9 +199,8 @@ static int64_t calls_of(const char *command)
 }
 
 /* A search costs one GEOSEARCH, and more only for areas in which GEOSEARCH misses members. */
-static void a_search_is_one_geosearch(void **state)
+TEST(a_search_is_one_geosearch, .before = sicily)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		server_command(&r, "CONFIG RESETSTAT");
 		run(&r, &geo_search_script, ONE,
@@ -226,9 +212,8 @@ static void a_search_is_one_geosearch(void **state)
 	}
 }
 
-static void removing_and_deleting(void **state)
+TEST(removing_and_deleting, .before = sicily)
 {
-	(void)state;
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
 	assert_int_equal(item_int(&r, GEO_SET_SIZE), 2);
 	run(&r, &geo_member_delete_script, ONE, ARGS("Palermo", "1"));
@@ -288,9 +273,8 @@ static void add_members(int from, int to)
 	}
 }
 
-static void all_members_can_be_walked(void **state)
+TEST(all_members_can_be_walked)
 {
-	(void)state;
 	assert_int_equal(walk(1, "10", ""), 0);
 	add_members(0, 21); /* a listpack: ZSCAN returns all members in one step */
 	assert_int_equal(walk(21, "10", ""), 21);
@@ -313,9 +297,8 @@ static void all_members_can_be_walked(void **state)
  * Between two pages, a returned member is removed and another is added. The walk still returns all
  * others.
  */
-static void a_walk_misses_no_member_that_stays(void **state)
+TEST(a_walk_misses_no_member_that_stays)
 {
-	(void)state;
 	add_members(0, 20);
 	bool came[21] = { false };
 	char cursor[64] = "0", gone[16] = "";
@@ -338,9 +321,8 @@ static void a_walk_misses_no_member_that_stays(void **state)
 		assert_true(came[i]);
 }
 
-static void what_is_not_a_cursor_is_refused(void **state)
+TEST(what_is_not_a_cursor_is_refused, .before = sicily)
 {
-	(void)state;
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -349,9 +331,8 @@ static void what_is_not_a_cursor_is_refused(void **state)
 	}
 }
 
-static void a_replay_gets_the_first_answer(void **state)
+TEST(a_replay_gets_the_first_answer)
 {
-	(void)state;
 	const char *const *args = ARGS("2", "1", "2", "a", "3", "4", "b", "1");
 
 	run_with_record(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_A);
@@ -370,9 +351,8 @@ static void a_replay_gets_the_first_answer(void **state)
 					    FINGERPRINT_B, "invalid"));
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
-	(void)state;
 	server_command(&r, "SET " SET " x");
 	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, ONE, ARGS("1", "1", "2", "a", "1"), RECORD,
 					    FINGERPRINT_A, "WRONGTYPE"));
@@ -386,26 +366,4 @@ static void a_foreign_key_stays_as_it_is(void **state)
 				"WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, ONE,
 				ARGS("1", "1", "radius", "1", "", "m", "ASC", "1", "", "1"), "WRONGTYPE"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(adding_counts_new_and_known, one_cell),
-		cmocka_unit_test_setup(a_place_outside_refuses_all, one_cell),
-		cmocka_unit_test_setup(putting_answers_the_stored_place, one_cell),
-		cmocka_unit_test_setup(a_thousand_go_in_at_once, one_cell),
-		cmocka_unit_test_setup(looking_up_keeps_the_order, sicily),
-		cmocka_unit_test_setup(distances_are_redis_s_own, sicily),
-		cmocka_unit_test_setup(circles_find_what_is_inside, sicily),
-		cmocka_unit_test_setup(boxes_find_what_is_inside, sicily),
-		cmocka_unit_test_setup(a_search_is_one_geosearch, sicily),
-		cmocka_unit_test_setup(removing_and_deleting, sicily),
-		cmocka_unit_test_setup(all_members_can_be_walked, one_cell),
-		cmocka_unit_test_setup(a_walk_misses_no_member_that_stays, one_cell),
-		cmocka_unit_test_setup(what_is_not_a_cursor_is_refused, sicily),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, one_cell),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, one_cell),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -2,16 +2,9 @@
  * The key scripts on a real Redis: each type, pages that return each element once, texts of any
  * size with any bytes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define KEY "p:some {key}"
 #define MIB 1048576
@@ -21,7 +14,9 @@ static void make(const char *command)
 	assert_int_not_equal(server_command(&r, command)->type, REDIS_REPLY_ERROR);
 }
 
-static void a_key_has_type_and_size(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_key_has_type_and_size)
 {
 	static const struct {
 		const char *make, *type;
@@ -35,7 +30,6 @@ static void a_key_has_type_and_size(void **state)
 		{ "PFADD k a", "string", INT64_MAX }, /* however long it is */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		script_stage_empty(NULL);
 		make(rows[i].make);
@@ -51,9 +45,8 @@ static void a_key_has_type_and_size(void **state)
 	assert_string_equal(item_text(&r, KEY_STATE_TYPE), "none");
 }
 
-static void keys_are_deleted_and_given_a_time(void **state)
+TEST(keys_are_deleted_and_given_a_time)
 {
-	(void)state;
 	unchanged(&r, run(&r, &key_delete_script, KEYS(KEY), ARGS()));
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1000"));
 	assert_int_equal(outcome(&r), 0);
@@ -141,13 +134,12 @@ static void walk(int elements, int limit)
 }
 
 /* Redis keeps a small key in one piece and a large one in tables. Pages divide both. */
-static void every_element_is_returned(void **state)
+TEST(every_element_is_returned)
 {
 	static const char *const fillers[] = { "SADD %s %d", "SADD %s m%d", "HSET %s m%d %d", "ZADD %s %d m%d",
 					       "RPUSH %s m%d" };
 	static const int sizes[] = { 1, 10, 21, 100, MOST }, limits[] = { 1, 7, 10, 99, 1000 };
 
-	(void)state;
 	for (size_t f = 0; f < sizeof(fillers) / sizeof(*fillers); f++) {
 		script_stage_empty(NULL);
 		for (size_t s = 0, i = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
@@ -164,9 +156,8 @@ static void every_element_is_returned(void **state)
  * Between two pages, a returned element is removed and another is added. The walk still returns all
  * others.
  */
-static void a_walk_misses_none_that_stays(void **state)
+TEST(a_walk_misses_none_that_stays)
 {
-	(void)state;
 	bool came[101] = { false };
 	char cursor[64] = "0", gone[16] = "";
 	int pages = 0;
@@ -209,9 +200,8 @@ static int walk_large_fields(void)
 	return pages;
 }
 
-static void a_page_has_128_kib(void **state)
+TEST(a_page_has_128_kib)
 {
-	(void)state;
 	static char text[2 * MIB];
 	int pages = 0;
 
@@ -240,9 +230,8 @@ static void a_page_has_128_kib(void **state)
 	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
 }
 
-static void bytes_and_scores_come_as_they_are(void **state)
+TEST(bytes_and_scores_come_as_they_are)
 {
-	(void)state;
 	server_command(&r, "ZADD %s +inf %b", KEY, "a\0\xff", (size_t)3);
 	run(&r, &key_element_list_script, KEYS(KEY), PAGE("0", "10"));
 	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, 3);
@@ -254,12 +243,11 @@ static void bytes_and_scores_come_as_they_are(void **state)
 	assert_string_equal(item_text(&r, FIRST(BESIDE)), "2251799813685249.5");
 }
 
-static void a_key_without_elements_has_an_outcome(void **state)
+TEST(a_key_without_elements_has_an_outcome)
 {
 	static const char *const without[][2] = { { "SET k a", "string" }, { "XADD k 1-1 a 1", "stream" } };
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
-	(void)state;
 	run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
 	assert_int_equal(outcome(&r), -1);
 	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
@@ -324,7 +312,7 @@ static int sscan_finds(const char *glob)
 	return (int)reply->element[1]->elements;
 }
 
-static void a_match_finds_what_scan_match_finds(void **state)
+TEST(a_match_finds_what_scan_match_finds)
 {
 	static const char *const fillers[] = { "SADD %s %s", "HSET %s %s x", "ZADD %s 1 %s", "RPUSH %s %s" };
 	static const char *const odd[] = { "a?b", "a[x]b", "a\\b", "a^b", "axb", "ab", "aab", "b" };
@@ -338,7 +326,6 @@ static void a_match_finds_what_scan_match_finds(void **state)
 	};
 	static const int sizes[] = { 20, MOST - 10 };
 
-	(void)state;
 	for (size_t f = 0; f < sizeof(fillers) / sizeof(fillers[0]); f++) {
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 			char name[16];
@@ -362,9 +349,8 @@ static void a_match_finds_what_scan_match_finds(void **state)
 }
 
 /* A match compares the values of a list. The index of a value counts the whole list. */
-static void a_matched_value_keeps_its_index(void **state)
+TEST(a_matched_value_keeps_its_index)
 {
-	(void)state;
 	server_command(&r, "RPUSH %s a b a c", KEY);
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "1", "a", "a", "0"));
 	assert_int_equal(r.reply->elements, LISTED(1));
@@ -375,20 +361,4 @@ static void a_matched_value_keeps_its_index(void **state)
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("3", "1", "a", "a", "0"));
 	assert_int_equal(r.reply->elements, LISTED(0));
 	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_key_has_type_and_size, script_stage_empty),
-		cmocka_unit_test_setup(keys_are_deleted_and_given_a_time, script_stage_empty),
-		cmocka_unit_test_setup(every_element_is_returned, script_stage_empty),
-		cmocka_unit_test_setup(a_walk_misses_none_that_stays, script_stage_empty),
-		cmocka_unit_test_setup(a_page_has_128_kib, script_stage_empty),
-		cmocka_unit_test_setup(bytes_and_scores_come_as_they_are, script_stage_empty),
-		cmocka_unit_test_setup(a_key_without_elements_has_an_outcome, script_stage_empty),
-		cmocka_unit_test_setup(a_match_finds_what_scan_match_finds, script_stage_empty),
-		cmocka_unit_test_setup(a_matched_value_keeps_its_index, script_stage_empty),
-	};
-	return cmocka_run_group_tests_name("key scripts", tests, script_stage_open, script_stage_close);
 }

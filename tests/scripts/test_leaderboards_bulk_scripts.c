@@ -2,18 +2,10 @@
  * The scripts that write and look up many members of a leaderboard, on a real Redis. They are
  * compared with a board that gets the same members one by one, and with a plain sorted set.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "board_calls.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define B "p:board:{b}"
 #define BOARD_KEYS KEYS(B, B ":places", B ":ranks")
@@ -118,9 +110,10 @@ static void write_some(void)
 	assert_int_equal(size, server_command(&r, "ZCARD " B ":ranks")->integer);
 }
 
-static void many_are_as_one_by_one(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(many_are_as_one_by_one)
 {
-	(void)state;
 	seed = 4;
 	board_make("b", D);
 	board_make("single", D);
@@ -131,12 +124,11 @@ static void many_are_as_one_by_one(void **state)
 }
 
 /* A board with a bound keeps the first of its present and new members. */
-static void a_bound_keeps_the_first(void **state)
+TEST(a_bound_keeps_the_first)
 {
 	enum { KEPT = 7 };
 	static struct ranked all[2 * MOST];
 
-	(void)state;
 	seed = 5;
 	for (int round = 0; round < 60; round++) {
 		script_stage_empty(state);
@@ -175,12 +167,11 @@ static void a_bound_keeps_the_first(void **state)
  * Compares with ZMSCORE, ZREVRANK and ZRANK of a plain sorted set, in which no two scores are
  * equal.
  */
-static void lookups_equal_redis_own(void **state)
+TEST(lookups_equal_redis_own)
 {
 	const char *zmscore[MOST + 2] = { "ZMSCORE", "z" };
 	size_t lengths[MOST + 2] = { 7, 1 };
 
-	(void)state;
 	seed = 6;
 	board_make("b", 1);
 	begin_write("d0", "9007199254740991", 0);
@@ -231,9 +222,8 @@ static void lookups_equal_redis_own(void **state)
 
 /* ---- By hand ---- */
 
-static void what_does_not_fit_changes_nothing(void **state)
+TEST(what_does_not_fit_changes_nothing)
 {
-	(void)state;
 	begin_write("d0,d1", "1", 0);
 	arg("m"), arg("1"), arg("1");
 	unchanged(&r, assert_int_equal(write_board(), LEADERBOARD_MEMBER_WRITE_NO_BOARD));
@@ -258,9 +248,8 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_MOST), UINT32_MAX);
 }
 
-static void one_dimension_makes_the_board(void **state)
+TEST(one_dimension_makes_the_board)
 {
-	(void)state;
 	server_command(&r, "HSET " B ":places left x"); /* left of a board whose first key was deleted */
 	begin_write("d0", "5", 0);
 	arg("left"), arg("5");
@@ -271,9 +260,8 @@ static void one_dimension_makes_the_board(void **state)
 }
 
 /* The expiry stays even if a step removes all present members and adds others. */
-static void all_keys_keep_the_expiry(void **state)
+TEST(all_keys_keep_the_expiry)
 {
-	(void)state;
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000", ""));
 	const long long at = server_command(&r, "PEXPIRETIME " B)->integer;
 	for (int i = 0; i < 3; i++) {
@@ -288,9 +276,8 @@ static void all_keys_keep_the_expiry(void **state)
 	}
 }
 
-static void a_replay_writes_nothing(void **state)
+TEST(a_replay_writes_nothing)
 {
-	(void)state;
 	board_make("b", 1);
 	begin_write("d0", "5", 1);
 	arg("gone"), arg("m"), arg("5"), arg("0");
@@ -305,7 +292,7 @@ static void a_replay_writes_nothing(void **state)
 	assert_int_equal(found[1].scores[0], 9);
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
 	static const char *const foreign[] = { "SET " B " x", "SET " B ":places x", "SET " B ":ranks x",
 					       "HSET " B ":places n short", "HSET " B ":places gone short" };
@@ -322,16 +309,4 @@ static void a_foreign_key_stays_as_it_is(void **state)
 			unchanged(&r, run_fails(&r, &leaderboard_member_lookup_script, BOARD_KEYS,
 						ARGS("asc", "gone", "n"), "WRONGTYPE"));
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(many_are_as_one_by_one),        TEST(a_bound_keeps_the_first),
-		TEST(lookups_equal_redis_own),       TEST(what_does_not_fit_changes_nothing),
-		TEST(one_dimension_makes_the_board), TEST(all_keys_keep_the_expiry),
-		TEST(a_replay_writes_nothing),       TEST(a_foreign_key_stays_as_it_is),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

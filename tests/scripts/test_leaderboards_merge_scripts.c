@@ -3,18 +3,10 @@
  * Results are compared with a plain model. Boards take many steps, and keys are lost or change
  * between steps.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "board_calls.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define B "p:board:{week}"
 #define PLACES B ":merge:x:places"
@@ -189,7 +181,9 @@ static int merged(const int64_t weights[SOURCES], const char *aggregate, struct 
 	return n;
 }
 
-static void merges_follow_their_model(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(merges_follow_their_model)
 {
 	static const struct {
 		const char *aggregate;
@@ -198,7 +192,6 @@ static void merges_follow_their_model(void **state)
 	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 	struct entry wanted[MEMBERS];
 
-	(void)state;
 	seed = 7;
 	fill_sources();
 	for (size_t i = 0; i < 2 * ROWS; i++) {
@@ -234,12 +227,11 @@ static void merges_follow_their_model(void **state)
 }
 
 /* HSCAN may return a member twice while its hash grows or shrinks. */
-static void what_is_returned_twice_counts_once(void **state)
+TEST(what_is_returned_twice_counts_once)
 {
 	struct building b = { .cursor = "0" };
 	int64_t size;
 
-	(void)state;
 	seed = 8;
 	fill_sources();
 	size = server_command(&r, "HLEN %s", board_key("mon", ":places"))->integer;
@@ -256,11 +248,10 @@ static void what_is_returned_twice_counts_once(void **state)
 	assert_memory_equal(found, mon, sizeof(mon));
 }
 
-static void a_step_takes_few_members(void **state)
+TEST(a_step_takes_few_members)
 {
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	board_fill("large", 20000, 1);
 	server_command(&r, "HSET %s dimensions %s", board_key("large", ""), board_lines(3));
 	for (int steps = 0; steps < 20; steps++) {
@@ -284,11 +275,10 @@ static void make_sources(size_t count)
 		board_make(sources[s], count);
 }
 
-static void boards_must_be_there_and_alike(void **state)
+TEST(boards_must_be_there_and_alike)
 {
 	static const int64_t one[] = { 1, 1 };
 
-	(void)state;
 	make_sources(D);
 	server_command(&r, "DEL %s", board_key("tue", ""));
 	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_NO_SOURCE);
@@ -308,12 +298,11 @@ static void boards_must_be_there_and_alike(void **state)
 	assert_int_equal(item_int(&r, MERGE_DIFFERS_SOURCE), -1);
 }
 
-static void what_changes_on_the_way_is_refused(void **state)
+TEST(what_changes_on_the_way_is_refused)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	make_sources(D);
 	board_put("mon", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
@@ -333,12 +322,11 @@ static void what_changes_on_the_way_is_refused(void **state)
 	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_DIFFERS);
 }
 
-static void what_was_lost_is_noticed(void **state)
+TEST(what_was_lost_is_noticed)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	make_sources(D);
 	board_put("mon", "m", "set", D, one);
 	board_put("week", "old", "set", D, one);
@@ -355,12 +343,11 @@ static void what_was_lost_is_noticed(void **state)
 	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_LOST);
 }
 
-static void a_score_too_large_ends_it(void **state)
+TEST(a_score_too_large_ends_it)
 {
 	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	make_sources(D);
 	board_put("mon", "m", "set", D, most);
 	board_put("tue", "m", "set", D, one);
@@ -386,12 +373,11 @@ static void a_score_too_large_ends_it(void **state)
 }
 
 /* A score that would be too large causes no refusal if its member is not in the intersection. */
-static void only_members_of_the_intersection_can_be_too_large(void **state)
+TEST(only_members_of_the_intersection_can_be_too_large)
 {
 	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	intersects = true;
 	make_sources(D);
 	for (int s = 0; s < SOURCES; s++) {
@@ -410,12 +396,11 @@ static void only_members_of_the_intersection_can_be_too_large(void **state)
 }
 
 /* ZUNIONSTORE and ZINTERSTORE of plain sorted sets give the same members and scores. */
-static void merges_equal_redis_own(void **state)
+TEST(merges_equal_redis_own)
 {
 	static const char *const aggregates[] = { "sum", "min", "max" };
 	static const int64_t weights[SOURCES] = { 2, 0, 3 };
 
-	(void)state;
 	dimensions = 1;
 	seed = 9;
 	make_sources(1);
@@ -454,14 +439,13 @@ static void merges_equal_redis_own(void **state)
  * A board with a bound keeps the first members of the merge. The others are dropped in bounded
  * steps.
  */
-static void a_merge_keeps_as_many_as_its_board(void **state)
+TEST(a_merge_keeps_as_many_as_its_board)
 {
 	enum { MANY = 1200, KEPT = 10 };
 	struct building b = { .cursor = "0" };
 	struct ranked first[KEPT];
 	int steps = 0;
 
-	(void)state;
 	dimensions = 3;
 	board_fill("mon", MANY, 1);
 	run(&r, &leaderboard_put_script, KEYS(B, B ":places", B ":ranks"), ARGS(board_lines(3), "null", "10"));
@@ -486,12 +470,11 @@ static void a_merge_keeps_as_many_as_its_board(void **state)
 }
 
 /* With one dimension a score has 53 bits, in the sources and in the result. */
-static void one_dimension_has_53_bits(void **state)
+TEST(one_dimension_has_53_bits)
 {
 	static const int64_t most[] = { (INT64_C(1) << 53) - 2 }, one[] = { 1 }, two[] = { 2 };
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	dimensions = 1;
 	make_sources(1);
 	board_put("mon", "m", "set", 1, most);
@@ -517,7 +500,7 @@ static void one_dimension_has_53_bits(void **state)
  * The last script writes the record. The first one finds it, so that a retry does not repeat the
  * work.
  */
-static void a_replay_ends_at_the_beginning(void **state)
+TEST(a_replay_ends_at_the_beginning)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
@@ -525,7 +508,6 @@ static void a_replay_ends_at_the_beginning(void **state)
 	static const char record[] = "p:idem:{k}";
 	char size[24];
 
-	(void)state;
 	make_sources(D);
 	board_put("mon", "m", "set", D, one);
 	run_with_record(&r, &leaderboard_merge_begin_script, keys, ARGS(), record, FINGERPRINT_A);
@@ -544,12 +526,11 @@ static void a_replay_ends_at_the_beginning(void **state)
 	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
 }
 
-static void an_empty_merge_empties_the_board(void **state)
+TEST(an_empty_merge_empties_the_board)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
 
-	(void)state;
 	make_sources(D);
 	board_make("week", D);
 	board_put("week", "m", "set", D, one);
@@ -564,12 +545,11 @@ static void an_empty_merge_empties_the_board(void **state)
 }
 
 /* The result had a TTL while it was built. The board keeps its own expiry. */
-static void a_merge_keeps_the_expiry_of_its_board(void **state)
+TEST(a_merge_keeps_the_expiry_of_its_board)
 {
 	static const char *const keys[] = { B, B ":places", B ":ranks" };
 	static const int64_t one[] = { 1, 1 };
 
-	(void)state;
 	make_sources(D);
 	board_make("week", D);
 	board_put("mon", "m", "set", D, one);
@@ -588,9 +568,8 @@ static void a_merge_keeps_the_expiry_of_its_board(void **state)
 	}
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
-	(void)state;
 	make_sources(D);
 	server_command(&r, "SET " B " x");
 	unchanged(&r, run_fails(&r, &leaderboard_merge_begin_script, KEYS(B, B ":ranks", board_key("mon", "")), ARGS(),
@@ -605,27 +584,4 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, run_fails(&r, &leaderboard_merge_add_script,
 				KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
 				ARGS("0", "1", "1", "sum", board_lines(D), "0", "union"), "WRONGTYPE"));
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(merges_follow_their_model),
-		TEST(what_is_returned_twice_counts_once),
-		TEST(a_step_takes_few_members),
-		TEST(boards_must_be_there_and_alike),
-		TEST(what_changes_on_the_way_is_refused),
-		TEST(what_was_lost_is_noticed),
-		TEST(a_score_too_large_ends_it),
-		TEST(one_dimension_has_53_bits),
-		TEST(only_members_of_the_intersection_can_be_too_large),
-		TEST(merges_equal_redis_own),
-		TEST(a_merge_keeps_as_many_as_its_board),
-		TEST(a_replay_ends_at_the_beginning),
-		TEST(an_empty_merge_empties_the_board),
-		TEST(a_merge_keeps_the_expiry_of_its_board),
-		TEST(a_foreign_key_stays_as_it_is),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -3,18 +3,10 @@
  * plain list that is sorted each time; and the cost of a large board compared with a small one.
  * (Merges: test_leaderboards_merge_scripts.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "board_calls.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define B "p:board:{b}"
 #define BOARD_KEYS KEYS(B, B ":places", B ":ranks")
@@ -218,7 +210,9 @@ static void begin_model(void **state, size_t of)
 		snprintf(model[i].is.member, sizeof(model[i].is.member), "%c%d", "zam"[i % 3], i);
 }
 
-static void boards_follow_their_model(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(boards_follow_their_model)
 {
 	kept = 0;
 	for (size_t of = 1; of <= BOARD_DIMENSIONS; of++) {
@@ -232,7 +226,7 @@ static void boards_follow_their_model(void **state)
 }
 
 /* Does the same with a bound that changes. Many scores are equal at the bound. */
-static void bounded_boards_follow_their_model(void **state)
+TEST(bounded_boards_follow_their_model)
 {
 	char text[24];
 
@@ -275,11 +269,10 @@ static void same_as_redis(const redisReply *wanted, int n, int turned_at)
  * ZRANGEBYSCORE and ZREVRANGEBYSCORE with LIMIT, and ZCOUNT, of plain sorted sets. Redis orders
  * equals by name: names that rise with arrival for the one, and names that fall for the other.
  */
-static void ranges_equal_redis_own(void **state)
+TEST(ranges_equal_redis_own)
 {
 	enum { MANY = 300 };
 
-	(void)state;
 	dimensions = 1;
 	seed = 3;
 	board_make("b", 1);
@@ -314,11 +307,10 @@ static void ranges_equal_redis_own(void **state)
 
 /* ---- By hand ---- */
 
-static void first_come_is_ahead_of_equals(void **state)
+TEST(first_come_is_ahead_of_equals)
 {
 	static const int64_t five[] = { 5 }, six[] = { 6 };
 
-	(void)state;
 	board_make("b", 1);
 	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 2);
 	assert_int_equal(board_put("b", "early", "set", 1, five), 2);
@@ -334,11 +326,10 @@ static void first_come_is_ahead_of_equals(void **state)
 }
 
 /* As when two changes have the same microsecond, or the clock was set back. */
-static void arrivals_rise_with_any_clock(void **state)
+TEST(arrivals_rise_with_any_clock)
 {
 	static const int64_t five[] = { 5 };
 
-	(void)state;
 	board_make("b", 1);
 	server_command(&r, "HSET " B " last 4000000000000000");
 	board_put("b", "z", "set", 1, five);
@@ -347,11 +338,10 @@ static void arrivals_rise_with_any_clock(void **state)
 	assert_string_equal(server_command(&r, "HGET " B " last")->str, "4000000000000002");
 }
 
-static void what_is_missing_has_an_outcome(void **state)
+TEST(what_is_missing_has_an_outcome)
 {
 	static const int64_t five[] = { 5, 6 };
 
-	(void)state;
 	unchanged(&r, assert_int_equal(board_put("b", "m", "set", 2, five), -1));
 	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), -1);
 	assert_int_equal(board_position("b", "m", "desc"), -1);
@@ -367,11 +357,10 @@ static void what_is_missing_has_an_outcome(void **state)
 }
 
 /* One score needs no order: its first write makes the board. Several need a PUT of their order. */
-static void a_first_score_makes_the_board(void **state)
+TEST(a_first_score_makes_the_board)
 {
 	static const int64_t five[] = { 5, 6 }, less[] = { -1 };
 
-	(void)state;
 	unchanged(&r, assert_int_equal(board_put("b", "m", "add", 2, five), LEADERBOARD_MEMBER_PUT_NO_BOARD));
 	unchanged(&r, assert_int_equal(board_put("b", "m", "add", 1, less), LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE));
 	assert_int_equal(board_put("b", "m", "add", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
@@ -389,11 +378,10 @@ static void a_first_score_makes_the_board(void **state)
 	assert_string_equal(found[0].member, "n");
 }
 
-static void dimensions_change_while_there_are_no_members(void **state)
+TEST(dimensions_change_while_there_are_no_members)
 {
 	static const int64_t scores[] = { 5, 6 };
 
-	(void)state;
 	board_make("b", 1);
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null", ""));
 	assert_int_equal(outcome(&r), 1);
@@ -428,11 +416,10 @@ static void assert_expiry(int keys, int most)
 	assert_int_equal(item_int(&r, LEADERBOARD_EXPIRES_AT_MS), at);
 }
 
-static void all_keys_of_a_board_expire_together(void **state)
+TEST(all_keys_of_a_board_expire_together)
 {
 	static const int64_t one[] = { 1 }, two[] = { 2 };
 
-	(void)state;
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000", ""));
 	assert_expiry(1, 60000);
 	board_put("b", "m", "set", 1, one); /* makes the other keys */
@@ -456,11 +443,10 @@ static void all_keys_of_a_board_expire_together(void **state)
 }
 
 /* A large board disappears at once, and its members are freed in the background. */
-static void a_large_board_is_deleted_in_no_time(void **state)
+TEST(a_large_board_is_deleted_in_no_time)
 {
 	enum { MANY = 100000 };
 
-	(void)state;
 	board_fill("b", MANY, 1);
 	server_command(&r, "CONFIG RESETSTAT");
 	run(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS());
@@ -472,11 +458,10 @@ static void a_large_board_is_deleted_in_no_time(void **state)
 	assert_int_equal(outcome(&r), -1);
 }
 
-static void a_replay_gets_the_first_rank(void **state)
+TEST(a_replay_gets_the_first_rank)
 {
 	static const int64_t more[] = { 9 };
 
-	(void)state;
 	board_make("b", 1);
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "5"),
@@ -490,7 +475,7 @@ static void a_replay_gets_the_first_rank(void **state)
 	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\x00\x1f\xff\xff\xff\xff\xff\xfa", 8);
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
 	static const char *const foreign[] = { "SET " B " x", "HSET " B " a b", "SET " B ":places x",
 					       "SET " B ":ranks x" };
@@ -526,11 +511,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 }
 
 /* A smaller bound drops members in bounded steps. The last step changes the settings. */
-static void a_bound_comes_in_steps(void **state)
+TEST(a_bound_comes_in_steps)
 {
 	enum { MANY = 1300 };
 
-	(void)state;
 	for (int puts = 0; puts < 2; puts++) {
 		script_stage_empty(state);
 		board_fill("b", MANY, 1);
@@ -562,7 +546,7 @@ static void a_bound_comes_in_steps(void **state)
 }
 
 /* Invalid places and settings are refused, and not read as scores. */
-static void foreign_bytes_are_not_a_place(void **state)
+TEST(foreign_bytes_are_not_a_place)
 {
 	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",
 			  arrival[] = "\0\0\0\0\0\0\0\x05\xff\0\0\0\0\0\0\0";
@@ -573,7 +557,6 @@ static void foreign_bytes_are_not_a_place(void **state)
 	static const char *const lasts[] = { "x", "nan", "-1", "1e300", "9007199254740991", "inf" };
 	static const char *const bounds[] = { "", "x", "nan", "0", "-1", "0.5", "1e300", "inf" };
 
-	(void)state;
 	board_make("b", 1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		server_command(&r, "HSET " B ":places m %b", rows[i].bytes, rows[i].len);
@@ -635,12 +618,11 @@ static void cost(const char *board, uint32_t members, double out[3])
  * With a hundred times the members, a call may cost a logarithm more and cache misses: at most five
  * times as much.
  */
-static void a_large_board_costs_hardly_more(void **state)
+TEST(a_large_board_costs_hardly_more)
 {
 	static const char *const kinds[] = { "rank", "page", "around" };
 	double small[3], large[3];
 
-	(void)state;
 	seed = 1;
 	board_fill("small", SMALL, 1);
 	board_fill("large", LARGE, 1);
@@ -654,27 +636,4 @@ static void a_large_board_costs_hardly_more(void **state)
 			fail_msg("%s: %.1f us, and %.1f us on a board of %d", kinds[kind], large[kind], small[kind],
 				 SMALL);
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(boards_follow_their_model),
-		TEST(bounded_boards_follow_their_model),
-		TEST(ranges_equal_redis_own),
-		TEST(a_bound_comes_in_steps),
-		TEST(first_come_is_ahead_of_equals),
-		TEST(arrivals_rise_with_any_clock),
-		TEST(what_is_missing_has_an_outcome),
-		TEST(a_first_score_makes_the_board),
-		TEST(dimensions_change_while_there_are_no_members),
-		TEST(all_keys_of_a_board_expire_together),
-		TEST(a_large_board_is_deleted_in_no_time),
-		TEST(a_replay_gets_the_first_rank),
-		TEST(a_foreign_key_stays_as_it_is),
-		TEST(foreign_bytes_are_not_a_place),
-		TEST(a_large_board_costs_hardly_more),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

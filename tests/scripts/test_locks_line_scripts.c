@@ -2,25 +2,19 @@
  * The wait queue of a lock on a real Redis: which waiter is next, which are notified, which are
  * dropped, and that no call overtakes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lock_waits.h"
 #include "script_stage.h"
+#include "test.h"
 
 /* ---- First come, first served ---- */
 
-static void the_list_names_the_waiter_with_the_offer(void **state)
+SUITE(.open = lock_waits_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(the_list_names_the_waiter_with_the_offer)
 {
 	static const char *const parts[] = { "", ":waiters", NULL };
 	const size_t first = LOCK_WAITER_LIST_WAITERS;
 
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -45,9 +39,8 @@ static void the_list_names_the_waiter_with_the_offer(void **state)
 	assert_string_equal(item_text(&r, LOCK_WAITER_LIST_OFFERED_TO), "");
 }
 
-static void waiters_queue_in_order(void **state)
+TEST(waiters_queue_in_order)
 {
-	(void)state;
 	is_held(30000);
 	int64_t expires_at = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD);
@@ -73,9 +66,8 @@ static void waiters_queue_in_order(void **state)
 	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 3);
 }
 
-static void a_release_offers_to_the_first(void **state)
+TEST(a_release_offers_to_the_first)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -109,9 +101,8 @@ static void a_release_offers_to_the_first(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void each_way_to_get_free_offers(void **state)
+TEST(each_way_to_get_free_offers)
 {
-	(void)state;
 	for (int way = 0; way < 5; way++) {
 		script_stage_empty(NULL);
 		is_held(30000);
@@ -140,9 +131,8 @@ static void each_way_to_get_free_offers(void **state)
 }
 
 /* A holder with several tokens still holds the lock after releasing one of them. */
-static void a_release_that_frees_nothing_offers_nothing(void **state)
+TEST(a_release_that_frees_nothing_offers_nothing)
 {
-	(void)state;
 	is_held(30000);
 	lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_4 });
 	wait_for_it(A1, WAIT_MS);
@@ -158,9 +148,8 @@ static void a_release_that_frees_nothing_offers_nothing(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void the_holder_enters_again_while_others_wait(void **state)
+TEST(the_holder_enters_again_while_others_wait)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4 };
@@ -170,9 +159,8 @@ static void the_holder_enters_again_while_others_wait(void **state)
 
 /* ---- Leaving the queue ---- */
 
-static void the_last_try_leaves_the_line(void **state)
+TEST(the_last_try_leaves_the_line)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -189,9 +177,8 @@ static void the_last_try_leaves_the_line(void **state)
 	assert_line("", "");
 }
 
-static void a_waiter_that_leaves_frees_its_place(void **state)
+TEST(a_waiter_that_leaves_frees_its_place)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -214,9 +201,8 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
  * The client left during its attempt: the acquired lock is released, and offered to the next
  * waiter.
  */
-static void what_was_acquired_for_a_client_that_left_is_released(void **state)
+TEST(what_was_acquired_for_a_client_that_left_is_released)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -238,9 +224,8 @@ static void what_was_acquired_for_a_client_that_left_is_released(void **state)
 
 /* ---- Waiters whose daemon is gone ---- */
 
-static void an_offer_that_expires_drops_the_daemon(void **state)
+TEST(an_offer_that_expires_drops_the_daemon)
 {
-	(void)state;
 	for (int caller = 0; caller < 3; caller++) {
 		script_stage_empty(NULL);
 		is_held(30000);
@@ -263,9 +248,8 @@ static void an_offer_that_expires_drops_the_daemon(void **state)
 	}
 }
 
-static void the_first_of_another_daemon_takes_what_a_dead_one_left(void **state)
+TEST(the_first_of_another_daemon_takes_what_a_dead_one_left)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -276,9 +260,8 @@ static void the_first_of_another_daemon_takes_what_a_dead_one_left(void **state)
 	assert_line("", "");
 }
 
-static void without_live_waiters_any_call_acquires(void **state)
+TEST(without_live_waiters_any_call_acquires)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -289,9 +272,8 @@ static void without_live_waiters_any_call_acquires(void **state)
 	assert_line("", "");
 }
 
-static void a_daemon_that_comes_late_queues_at_the_end(void **state)
+TEST(a_daemon_that_comes_late_queues_at_the_end)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -309,9 +291,8 @@ static void a_daemon_that_comes_late_queues_at_the_end(void **state)
  * No call came after the offer lapsed. It is still A1's turn, and no waiter of its daemon is
  * dropped.
  */
-static void a_late_first_waiter_is_served(void **state)
+TEST(a_late_first_waiter_is_served)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -323,9 +304,8 @@ static void a_late_first_waiter_is_served(void **state)
 }
 
 /* A3 proves that its daemon lives, so only the waiter that missed its offer is dropped. */
-static void a_waiter_of_the_same_daemon_drops_only_the_late_one(void **state)
+TEST(a_waiter_of_the_same_daemon_drops_only_the_late_one)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -340,9 +320,8 @@ static void a_waiter_of_the_same_daemon_drops_only_the_late_one(void **state)
 }
 
 /* A dropped daemon may still live. It is notified, so that its waiters join again. */
-static void a_dropped_daemon_is_notified(void **state)
+TEST(a_dropped_daemon_is_notified)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -355,12 +334,11 @@ static void a_dropped_daemon_is_notified(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void a_thousand_dead_are_dropped_at_once(void **state)
+TEST(a_thousand_dead_are_dropped_at_once)
 {
 	enum { DEAD = 2500 };
 	char ticket[64];
 
-	(void)state;
 	is_held(30000);
 	for (int i = 0; i < DEAD; i++) {
 		snprintf(ticket, sizeof(ticket), "%s.%016x.x", DAEMON_A, i);
@@ -376,9 +354,8 @@ static void a_thousand_dead_are_dropped_at_once(void **state)
 
 /* ---- Ends earlier than announced ---- */
 
-static void waiters_are_notified_of_an_earlier_end(void **state)
+TEST(waiters_are_notified_of_an_earlier_end)
 {
-	(void)state;
 	is_held(30000);
 	line_subscribe(&r, LOCK);
 	lock_extend(&r, "a", TOKEN_1, 20000); /* there are no waiters */
@@ -400,9 +377,8 @@ static void waiters_are_notified_of_an_earlier_end(void **state)
 }
 
 /* B1 must look when the short lease ends, before the second of the offer has passed. */
-static void waiters_are_notified_of_a_very_short_time(void **state)
+TEST(waiters_are_notified_of_a_very_short_time)
 {
-	(void)state;
 	const struct lock_try brief = { .token = TOKEN_2, .ticket = A1, .wait_ms = WAIT_MS, .ttl_ms = 50 };
 
 	is_held(30000);
@@ -425,9 +401,8 @@ static void waiters_are_notified_of_a_very_short_time(void **state)
 /* ---- Other cases ---- */
 
 /* As if Redis's clock had been set back: a later waiter is still behind. */
-static void places_follow_arrival_with_any_clock(void **state)
+TEST(places_follow_arrival_with_any_clock)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(B1, WAIT_MS);
 	server_command(&r, "ZADD " LOCK ":waiters 4102444800000000 " B1);
@@ -436,11 +411,10 @@ static void places_follow_arrival_with_any_clock(void **state)
 	assert_line(B1 " " A1 " " A2, "");
 }
 
-static void a_full_redis_accepts_no_waiter_and_lets_all_leave(void **state)
+TEST(a_full_redis_accepts_no_waiter_and_lets_all_leave)
 {
 	const struct lock_try more = { .token = TOKEN_3, .ticket = C1, .wait_ms = WAIT_MS };
 
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -456,9 +430,8 @@ static void a_full_redis_accepts_no_waiter_and_lets_all_leave(void **state)
  * A user of Redis without access to the channels: nothing is announced, and everything else is
  * done.
  */
-static void what_cannot_be_announced_is_still_done(void **state)
+TEST(what_cannot_be_announced_is_still_done)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -471,34 +444,4 @@ static void what_cannot_be_announced_is_still_done(void **state)
 	assert_line("", "");
 	server_command(&r, "ACL SETUSER default allchannels");
 	line_attend(&r, LOCK); /* Redis closed the listening connections */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_list_names_the_waiter_with_the_offer, script_stage_empty),
-		cmocka_unit_test_teardown(waiters_queue_in_order, script_stage_empty),
-		cmocka_unit_test_teardown(a_release_offers_to_the_first, script_stage_empty),
-		cmocka_unit_test_teardown(each_way_to_get_free_offers, script_stage_empty),
-		cmocka_unit_test_teardown(a_release_that_frees_nothing_offers_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(the_holder_enters_again_while_others_wait, script_stage_empty),
-		cmocka_unit_test_teardown(the_last_try_leaves_the_line, script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_that_leaves_frees_its_place, script_stage_empty),
-		cmocka_unit_test_teardown(what_was_acquired_for_a_client_that_left_is_released, script_stage_empty),
-		cmocka_unit_test_teardown(an_offer_that_expires_drops_the_daemon, script_stage_empty),
-		cmocka_unit_test_teardown(the_first_of_another_daemon_takes_what_a_dead_one_left, script_stage_empty),
-		cmocka_unit_test_teardown(without_live_waiters_any_call_acquires, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_that_comes_late_queues_at_the_end, script_stage_empty),
-		cmocka_unit_test_teardown(a_late_first_waiter_is_served, script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_of_the_same_daemon_drops_only_the_late_one, script_stage_empty),
-		cmocka_unit_test_teardown(a_dropped_daemon_is_notified, script_stage_empty),
-		cmocka_unit_test_teardown(a_thousand_dead_are_dropped_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(waiters_are_notified_of_an_earlier_end, script_stage_empty),
-		cmocka_unit_test_teardown(waiters_are_notified_of_a_very_short_time, script_stage_empty),
-		cmocka_unit_test_teardown(places_follow_arrival_with_any_clock, script_stage_empty),
-		cmocka_unit_test_teardown(a_full_redis_accepts_no_waiter_and_lets_all_leave, script_stage_empty),
-		cmocka_unit_test_teardown(what_cannot_be_announced_is_still_done, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("lock line scripts", tests, lock_waits_open, script_stage_close);
 }

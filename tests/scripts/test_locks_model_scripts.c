@@ -4,17 +4,10 @@
  * offers lapse, and daemons do not look when they should. After each step Redis must equal the
  * model. Whenever time alone may change something, two daemons must look.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "lock_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { LOCKS = 3, CLIENTS = 12, STEPS = 4000, TOKENS_MAX = 64, DAEMONS = 3 };
 enum { WAIT_MS = 20000, OFFER_MS = 1000, SHORT_MS = 3000, LONG_MS = 30000, RELEASED_MS = 60000, NO_CLIENT = CLIENTS };
@@ -520,11 +513,10 @@ static void steps_of(unsigned seed)
 	}
 }
 
-static void locks_do_as_the_model_does(void **state)
+TEST(locks_do_as_the_model_does)
 {
 	const char *seed = getenv("PATTERND_SEED");
 
-	(void)state;
 	steps_of(seed ? (unsigned)strtoul(seed, NULL, 10) : (unsigned)monotonic_us());
 	print_message("taken %u (after waiting %u, several %u), held %u, offered %u, dropped %u, late %u, again %u, "
 		      "expired %u, repeated %u\n",
@@ -545,11 +537,4 @@ static int open_attended(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(locks_do_as_the_model_does, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("lock model", tests, open_attended, script_stage_close);
-}
+SUITE(.open = open_attended, .close = script_stage_close, .after = script_stage_empty);

@@ -2,15 +2,9 @@
  * lock_release called twice: what the token of the last release gets within a minute, and what any
  * other token gets. The test sets the clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "lock_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define RELEASED "p:lock:{a}:released"
 
@@ -46,9 +40,10 @@ static void answered(int64_t holds, int64_t held_fence)
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HELD_FENCE), held_fence);
 }
 
-static void repeated_for_a_minute(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(repeated_for_a_minute)
 {
-	(void)state;
 	is_acquired_and_freed();
 	later_ms(RELEASED_MS - 2); /* Redis may delete a key in the very millisecond in which it expires */
 	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE));
@@ -89,12 +84,11 @@ static void another_leaves(void)
  * A released token is still known after the hold of another client, unless that client released
  * the lock itself.
  */
-static void also_once_another_client_acquired_it(void **state)
+TEST(also_once_another_client_acquired_it)
 {
 	static void (*const ends[])(void) = { another_expires, another_is_released_by_force, another_leaves,
 					      another_releases };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		server_command(&r, "FLUSHALL");
 		is_acquired_and_freed();
@@ -113,9 +107,8 @@ static void also_once_another_client_acquired_it(void **state)
 }
 
 /* If a token holds the lock, its hold is released, even if the token released an earlier hold. */
-static void a_token_that_holds_it_again_releases_it(void **state)
+TEST(a_token_that_holds_it_again_releases_it)
 {
-	(void)state;
 	is_acquired_and_freed();
 	is_acquired_and_freed();
 	assert_int_equal(lock_acquire(&r, reader), LOCK_ACQUIRE_TAKEN);
@@ -124,11 +117,10 @@ static void a_token_that_holds_it_again_releases_it(void **state)
 }
 
 /* A repeated release returns how many holds its holder has left at that time. */
-static void with_what_its_holder_has_left(void **state)
+TEST(with_what_its_holder_has_left)
 {
 	static const struct lock_try *const firsts[] = { &first, &reader };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
 		lock_acquire(&r, *firsts[i]);
 		int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -146,9 +138,8 @@ static void with_what_its_holder_has_left(void **state)
 }
 
 /* Another reader's hold keeps the lock held, but is not counted. */
-static void by_readers(void **state)
+TEST(by_readers)
 {
-	(void)state;
 	lock_acquire(&r, reader);
 	lock_acquire(&r, other_reader);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -166,9 +157,8 @@ static void by_readers(void **state)
 }
 
 /* A release leaves one small key per name, which expires by itself. */
-static void one_key_is_kept(void **state)
+TEST(one_key_is_kept)
 {
-	(void)state;
 	for (int i = 0; i < 50; i++)
 		is_acquired_and_freed();
 	for (int i = 0; i < 50; i++) {
@@ -180,18 +170,4 @@ static void one_key_is_kept(void **state)
 	assert_in_range(redis_pttl_ms(&r, RELEASED), 1, RELEASED_MS);
 	later_ms(RELEASED_MS + 1);
 	assert_int_equal(redis_exists(&r, RELEASED), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(repeated_for_a_minute, script_stage_empty),
-		cmocka_unit_test_teardown(also_once_another_client_acquired_it, script_stage_empty),
-		cmocka_unit_test_teardown(a_token_that_holds_it_again_releases_it, script_stage_empty),
-		cmocka_unit_test_teardown(with_what_its_holder_has_left, script_stage_empty),
-		cmocka_unit_test_teardown(by_readers, script_stage_empty),
-		cmocka_unit_test_teardown(one_key_is_kept, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("lock release", tests, script_stage_open_by_clock, script_stage_close);
 }

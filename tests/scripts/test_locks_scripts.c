@@ -1,15 +1,8 @@
 /* The lock scripts on a real Redis: holders, fences, and foreign keys, which stay untouched. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "lock_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define LOCK "p:lock:{a}"
 #define FENCE "p:lock:{a}:fence"
@@ -44,9 +37,10 @@ static int64_t release_by_force(void)
 	return lock_force(&r, "a");
 }
 
-static void a_free_lock_is_taken(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_free_lock_is_taken)
 {
-	(void)state;
 	int64_t before_ms = server_now_ms(&r);
 	assert_int_equal(acquire(30000, "", TOKEN_1), LOCK_ACQUIRE_TAKEN);
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS), fence = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -63,9 +57,8 @@ static void a_free_lock_is_taken(void **state)
 	assert_int_equal(strtoll(server_command(&r, "GET " FENCE)->str, NULL, 10), fence);
 }
 
-static void a_held_lock_is_refused(void **state)
+TEST(a_held_lock_is_refused)
 {
-	(void)state;
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES), expires_at_ms = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	unchanged(&r, assert_int_equal(acquire(60000, "", TOKEN_2), LOCK_ACQUIRE_HELD));
@@ -84,9 +77,8 @@ static void a_held_lock_is_refused(void **state)
 /*
  * Two connections send many attempts before either reads a reply. One attempt of all gets the lock.
  */
-static void one_of_many_gets_it(void **state)
+TEST(one_of_many_gets_it)
 {
-	(void)state;
 	enum { TRIES = 100 };
 	const char *script = server_command(&r, "SCRIPT LOAD %s", lock_acquire_script.source.at)->str;
 	redisContext *c[2] = { redisConnectUnix(r.socket_path), redisConnectUnix(r.socket_path) };
@@ -111,9 +103,8 @@ static void one_of_many_gets_it(void **state)
 	assert_int_equal(server_command(&r, "HLEN " LOCK)->integer, 5);
 }
 
-static void fences_rise_over_expiry_and_release(void **state)
+TEST(fences_rise_over_expiry_and_release)
 {
-	(void)state;
 	acquire(20, "", TOKEN_1);
 	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	wait_until(redis_exists(&r, LOCK) == 0, 5000);
@@ -126,9 +117,8 @@ static void fences_rise_over_expiry_and_release(void **state)
 	assert_true(item_int(&r, LOCK_ACQUIRE_FENCES) > second);
 }
 
-static void fences_rise_when_the_counter_is_lost(void **state)
+TEST(fences_rise_when_the_counter_is_lost)
 {
-	(void)state;
 	static const char *const modes[] = { "exclusive", "shared" }; /* the script handles each in its own way */
 
 	for (int i = 0; i < 2; i++) {
@@ -144,9 +134,8 @@ static void fences_rise_when_the_counter_is_lost(void **state)
 }
 
 /* The last fence is ahead of the clock, as if Redis's clock had been set back. */
-static void fences_rise_when_the_clock_is_behind(void **state)
+TEST(fences_rise_when_the_clock_is_behind)
 {
-	(void)state;
 	server_command(&r, "SET " FENCE " 4102444800000000");
 	acquire(30000, "", TOKEN_1);
 	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES), 4102444800000001);
@@ -156,9 +145,8 @@ static void fences_rise_when_the_clock_is_behind(void **state)
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "4102444800000002");
 }
 
-static void re_entry_counts_and_each_token_frees_once(void **state)
+TEST(re_entry_counts_and_each_token_frees_once)
 {
-	(void)state;
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	const struct lock_try again = { .ttl_ms = 60000,
@@ -191,9 +179,8 @@ static void re_entry_counts_and_each_token_frees_once(void **state)
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 }
 
-static void a_replayed_release_frees_nothing(void **state)
+TEST(a_replayed_release_frees_nothing)
 {
-	(void)state;
 	acquire(30000, "", TOKEN_1);
 	assert_int_equal(release(TOKEN_1), 1);
 	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE));
@@ -202,9 +189,8 @@ static void a_replayed_release_frees_nothing(void **state)
 	unchanged(&r, assert_int_equal(extend(60000, TOKEN_1), LOCK_EXTEND_NOT_HOLDER));
 }
 
-static void force_frees_any_hold(void **state)
+TEST(force_frees_any_hold)
 {
-	(void)state;
 	unchanged(&r, assert_int_equal(release_by_force(), LOCK_RELEASE_NOT_HOLDER));
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -224,9 +210,8 @@ static void force_frees_any_hold(void **state)
 	server_command(&r, "CONFIG SET maxmemory 0");
 }
 
-static void extend_sets_longer_and_shorter(void **state)
+TEST(extend_sets_longer_and_shorter)
 {
-	(void)state;
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	assert_int_equal(extend(90000, TOKEN_1), 1);
@@ -239,9 +224,8 @@ static void extend_sets_longer_and_shorter(void **state)
 	unchanged(&r, assert_int_equal(extend(90000, TOKEN_2), LOCK_EXTEND_NOT_HOLDER));
 }
 
-static void an_expired_lock_is_never_revived(void **state)
+TEST(an_expired_lock_is_never_revived)
 {
-	(void)state;
 	acquire(20, "", TOKEN_1);
 	wait_until(redis_exists(&r, LOCK) == 0, 5000);
 	unchanged(&r, assert_int_equal(extend(30000, TOKEN_1), LOCK_EXTEND_NOT_HOLDER));
@@ -251,9 +235,8 @@ static void an_expired_lock_is_never_revived(void **state)
 }
 
 /* Lists use the short form, which reads fewer fields. */
-static void a_look_changes_nothing(void **state)
+TEST(a_look_changes_nothing)
 {
-	(void)state;
 	assert_int_equal(lock_get(&r, "a"), -1);
 	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 0);
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), 0);
@@ -298,9 +281,8 @@ static void extend_with_record(const char *ttl_ms, const char *token)
 			FINGERPRINT_A);
 }
 
-static void a_replay_gets_the_first_answer(void **state)
+TEST(a_replay_gets_the_first_answer)
 {
-	(void)state;
 	const struct lock_try first = { .owner = "me", .token = TOKEN_1, .sealed = SEALED };
 	const struct lock_try again = { .owner = "me", .token = TOKEN_2, .sealed = "another" };
 
@@ -327,9 +309,8 @@ static void must_have_ended(const struct lock_try *t)
 					    FINGERPRINT_A));
 }
 
-static void a_replay_knows_how_the_lock_is_now(void **state)
+TEST(a_replay_knows_how_the_lock_is_now)
 {
-	(void)state;
 	static const char *const modes[] = { "exclusive", "shared" };
 
 	for (int i = 0; i < 2; i++) {
@@ -350,9 +331,8 @@ static void a_replay_knows_how_the_lock_is_now(void **state)
 	}
 }
 
-static void a_refusal_is_not_kept(void **state)
+TEST(a_refusal_is_not_kept)
 {
-	(void)state;
 	const struct lock_try mine = { .owner = "me", .token = TOKEN_2, .sealed = SEALED };
 
 	acquire(30000, "", TOKEN_1);
@@ -366,9 +346,8 @@ static void a_refusal_is_not_kept(void **state)
 	assert_int_equal(outcome(&r), LOCK_ACQUIRE_TAKEN);
 }
 
-static void a_replayed_extend_does_not_extend_again(void **state)
+TEST(a_replayed_extend_does_not_extend_again)
 {
-	(void)state;
 	acquire(30000, "", TOKEN_1);
 	extend_with_record("40000", TOKEN_1);
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS), expires_at_ms = item_int(&r, LOCK_EXTEND_EXPIRES_AT_MS);
@@ -422,9 +401,8 @@ static const char *const *args_of(size_t i)
 	return args[i];
 }
 
-static void a_foreign_lock_key_stays_as_it_is(void **state)
+TEST(a_foreign_lock_key_stays_as_it_is)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(foreign_locks) / sizeof(foreign_locks[0]); i++) {
 		server_command(&r, "FLUSHALL");
 		assert_int_not_equal(server_command(&r, foreign_locks[i])->type, REDIS_REPLY_ERROR);
@@ -440,12 +418,11 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
  * The state that an interrupted script leaves. The token holds the lock, the lock gets an expiry,
  * and force frees it.
  */
-static void a_lock_without_a_ttl_heals(void **state)
+TEST(a_lock_without_a_ttl_heals)
 {
 	static const char *const modes[] = { "exclusive", "shared" };
 	const struct lock_try other = { .token = TOKEN_2 };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		server_command(&r, "FLUSHALL");
 		server_command(&r, "HSET " LOCK " fence 1 owner o mode %s metadata m t:" TOKEN_1 " 1", modes[i]);
@@ -460,7 +437,7 @@ static void a_lock_without_a_ttl_heals(void **state)
 }
 
 /* A script either refuses without a change, or leaves the foreign key alone. */
-static void no_foreign_key_beside_a_lock_is_touched(void **state)
+TEST(no_foreign_key_beside_a_lock_is_touched)
 {
 	static const char *const plants[][2] = {
 		{ FENCE, "RPUSH " FENCE " x" },     { FENCE, "SET " FENCE " x" }, { FENCE, "SET " FENCE " 1e3" },
@@ -469,7 +446,6 @@ static void no_foreign_key_beside_a_lock_is_touched(void **state)
 	static const char *const modes[] = { NULL, "exclusive", "shared" };
 	unsigned refused = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++)
 		for (size_t k = 0; k < 3 * EACH; k++) {
 			const struct script *s = each_script[k / 3];
@@ -493,19 +469,17 @@ static void no_foreign_key_beside_a_lock_is_touched(void **state)
 	assert_in_range(refused, 50, 6 * 3 * EACH);
 }
 
-static void a_foreign_record_key_stays_as_it_is(void **state)
+TEST(a_foreign_record_key_stays_as_it_is)
 {
 	const struct lock_try t = { .token = TOKEN_1 };
 
-	(void)state;
 	server_command(&r, "RPUSH " RECORD " x");
 	unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, lock_try_keys(&t), lock_try_args(&t), RECORD,
 					    FINGERPRINT_A, "WRONGTYPE"));
 }
 
-static void a_full_redis_refuses_a_lock_and_still_frees_one(void **state)
+TEST(a_full_redis_refuses_a_lock_and_still_frees_one)
 {
-	(void)state;
 	acquire(30000, "", TOKEN_1);
 	server_command(&r, "CONFIG SET maxmemory 1");
 	const struct lock_try b = { .names = "b", .token = TOKEN_2 };
@@ -515,32 +489,4 @@ static void a_full_redis_refuses_a_lock_and_still_frees_one(void **state)
 	assert_int_equal(release(TOKEN_1), 1);
 	server_command(&r, "CONFIG SET maxmemory 0");
 	assert_int_equal(redis_exists(&r, LOCK), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_free_lock_is_taken, script_stage_empty),
-		cmocka_unit_test_setup(a_held_lock_is_refused, script_stage_empty),
-		cmocka_unit_test_setup(one_of_many_gets_it, script_stage_empty),
-		cmocka_unit_test_setup(fences_rise_over_expiry_and_release, script_stage_empty),
-		cmocka_unit_test_setup(fences_rise_when_the_counter_is_lost, script_stage_empty),
-		cmocka_unit_test_setup(fences_rise_when_the_clock_is_behind, script_stage_empty),
-		cmocka_unit_test_setup(re_entry_counts_and_each_token_frees_once, script_stage_empty),
-		cmocka_unit_test_setup(a_replayed_release_frees_nothing, script_stage_empty),
-		cmocka_unit_test_setup(force_frees_any_hold, script_stage_empty),
-		cmocka_unit_test_setup(extend_sets_longer_and_shorter, script_stage_empty),
-		cmocka_unit_test_setup(an_expired_lock_is_never_revived, script_stage_empty),
-		cmocka_unit_test_setup(a_look_changes_nothing, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_knows_how_the_lock_is_now, script_stage_empty),
-		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
-		cmocka_unit_test_setup(a_replayed_extend_does_not_extend_again, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_lock_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_lock_without_a_ttl_heals, script_stage_empty),
-		cmocka_unit_test_setup(no_foreign_key_beside_a_lock_is_touched, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_record_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_refuses_a_lock_and_still_frees_one, script_stage_empty),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

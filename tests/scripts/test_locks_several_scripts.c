@@ -2,17 +2,10 @@
  * Several locks at once on a real Redis: a client gets all or none, two waiters have the same order
  * in each wait queue, and no circle of waiters arises.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "lock_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define LOCK(name) "p:lock:{" name "}"
 #define A1 DAEMON_A ".0000000000000001.x"
@@ -62,11 +55,10 @@ static void assert_line(const char *name, const char *tickets, const char *offer
 	assert_string_equal(line_offered_to(&r, lock_key(name, "")), offered_to);
 }
 
-static void all_are_taken_with_one_token(void **state)
+TEST(all_are_taken_with_one_token)
 {
 	enum { A, B, C, NAMES };
 
-	(void)state;
 	server_command(&r, "SET " LOCK("b") ":fence 4102444800000000");
 	assert_int_equal(take("a b c", TOKEN_1), LOCK_ACQUIRE_TAKEN);
 	assert_int_equal(r.reply->elements, LOCK_ACQUIRE_FENCES + NAMES);
@@ -83,14 +75,13 @@ static void all_are_taken_with_one_token(void **state)
 	assert_false(is_free("c"));
 }
 
-static void all_or_none(void **state)
+TEST(all_or_none)
 {
 	static const struct {
 		const char *held, *wanted;
 		int64_t which;
 	} rows[] = { { "a", "a b c", 0 }, { "b", "a b c", 1 }, { "c", "a b c", 2 }, { "b c", "c b a", 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
 		take(rows[i].held, TOKEN_1);
@@ -107,9 +98,8 @@ static void all_or_none(void **state)
 }
 
 /* A refusal names a lock that is held rather than one that is offered. */
-static void a_refusal_names_one_that_is_held(void **state)
+TEST(a_refusal_names_one_that_is_held)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	take("b", TOKEN_2);
 	queue_for("a", A1, TOKEN_3, WAIT_MS);
@@ -122,9 +112,8 @@ static void a_refusal_names_one_that_is_held(void **state)
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
 }
 
-static void a_waiter_for_several_is_in_each_queue(void **state)
+TEST(a_waiter_for_several_is_in_each_queue)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line("a", A1, "");
@@ -149,9 +138,8 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
  * A waiter keeps an offer until the other locks are free. Another daemon looks once in that time,
  * and at its end.
  */
-static void a_kept_offer_is_guarded(void **state)
+TEST(a_kept_offer_is_guarded)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	take("b", TOKEN_4);
 	queue_for("a b", A1, TOKEN_2, WAIT_MS);
@@ -176,9 +164,8 @@ static void a_kept_offer_is_guarded(void **state)
  * An offer lasts until the waiter's last attempt. Another client that looks at the very end drops
  * no waiter.
  */
-static void an_offer_outlasts_the_wait(void **state)
+TEST(an_offer_outlasts_the_wait)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	queue_for("a b", A1, TOKEN_2, 1);
 	later(2);
@@ -189,9 +176,8 @@ static void an_offer_outlasts_the_wait(void **state)
 	assert_int_equal(take("b", TOKEN_3), LOCK_ACQUIRE_TAKEN);
 }
 
-static void a_waiter_that_leaves_frees_its_place_in_each_queue(void **state)
+TEST(a_waiter_that_leaves_frees_its_place_in_each_queue)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		take("a", TOKEN_1);
@@ -211,9 +197,8 @@ static void a_waiter_that_leaves_frees_its_place_in_each_queue(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void what_was_acquired_is_released_whole(void **state)
+TEST(what_was_acquired_is_released_whole)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	queue_for("a b", A1, TOKEN_2, WAIT_MS);
 	queue_for("b", B1, TOKEN_3, WAIT_MS);
@@ -226,9 +211,8 @@ static void what_was_acquired_is_released_whole(void **state)
 }
 
 /* The order is the same, in whatever order each waiter names the locks. */
-static void two_have_the_same_order_in_each_queue(void **state)
+TEST(two_have_the_same_order_in_each_queue)
 {
-	(void)state;
 	take("a b c", TOKEN_1);
 	queue_for("c a", A1, TOKEN_2, WAIT_MS);
 	queue_for("a b c", B1, TOKEN_3, WAIT_MS);
@@ -249,9 +233,8 @@ static void two_have_the_same_order_in_each_queue(void **state)
 }
 
 /* A waiter that was dropped keeps its place in each queue, even in those that did not drop it. */
-static void one_that_was_dropped_keeps_its_place_in_each_queue(void **state)
+TEST(one_that_was_dropped_keeps_its_place_in_each_queue)
 {
-	(void)state;
 	take("a b c", TOKEN_1);
 	queue_for("c", A1, TOKEN_2, WAIT_MS);
 	later(10);
@@ -272,9 +255,8 @@ static void one_that_was_dropped_keeps_its_place_in_each_queue(void **state)
  * A waiter had the offer of one lock, and was dropped from the queue of another, which was then
  * offered to the next waiter. It keeps its offer, and waits.
  */
-static void one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other(void **state)
+TEST(one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	int64_t joined_us = *script_clock_us;
 	queue_for("a b", A1, TOKEN_2, WAIT_MS);
@@ -295,9 +277,8 @@ static void one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other(void 
 }
 
 /* The two locks end at different times. A waiter for both looks at the earlier one. */
-static void a_waiter_for_several_looks_at_the_first_end(void **state)
+TEST(a_waiter_for_several_looks_at_the_first_end)
 {
-	(void)state;
 	lock_acquire(&r, (struct lock_try){ .names = "a", .token = TOKEN_1, .ttl_ms = 9000 });
 	int64_t ends_at = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	lock_acquire(&r, (struct lock_try){ .names = "b", .token = TOKEN_2, .ttl_ms = 7000 });
@@ -313,9 +294,8 @@ static void a_waiter_for_several_looks_at_the_first_end(void **state)
 	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 }
 
-static void a_dropped_waiter_that_joins_again_has_no_offer(void **state)
+TEST(a_dropped_waiter_that_joins_again_has_no_offer)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	queue_for("a b", A1, TOKEN_2, WAIT_MS);
 	queue_for("b", B1, TOKEN_3, WAIT_MS);
@@ -330,9 +310,8 @@ static void a_dropped_waiter_that_joins_again_has_no_offer(void **state)
  * A waiter that also waits for the first lock keeps the second from the waiters behind it. All get
  * their turn.
  */
-static void a_chain_of_waiters_unwinds(void **state)
+TEST(a_chain_of_waiters_unwinds)
 {
-	(void)state;
 	take("a", TOKEN_1);
 	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
@@ -349,11 +328,10 @@ static void a_chain_of_waiters_unwinds(void **state)
 	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 }
 
-static void sixteen_at_once(void **state)
+TEST(sixteen_at_once)
 {
 	static const char names[] = "a b c d e f g h i j k l m n o p";
 
-	(void)state;
 	assert_int_equal(take(names, TOKEN_1), LOCK_ACQUIRE_TAKEN);
 	assert_int_equal(r.reply->elements, LOCK_ACQUIRE_FENCES + 16);
 	assert_int_equal(queue_for(names, A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
@@ -361,13 +339,12 @@ static void sixteen_at_once(void **state)
 	assert_int_equal(take(names, TOKEN_3), LOCK_ACQUIRE_TAKEN);
 }
 
-static void one_foreign_key_and_none_is_touched(void **state)
+TEST(one_foreign_key_and_none_is_touched)
 {
 	const struct lock_try t = { .names = "a b c", .token = TOKEN_2, .ticket = A1, .wait_ms = WAIT_MS };
 	static const char *const plants[] = { "RPUSH " LOCK("c") " x", "SET " LOCK("c") ":waiters x",
 					      "SET " LOCK("c") ":fence x" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
 		script_stage_empty(NULL);
 		queue_for("a b", A2, TOKEN_1, WAIT_MS);
@@ -388,27 +365,4 @@ static int open_attended(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(all_are_taken_with_one_token, script_stage_empty),
-		cmocka_unit_test_teardown(all_or_none, script_stage_empty),
-		cmocka_unit_test_teardown(a_refusal_names_one_that_is_held, script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_for_several_is_in_each_queue, script_stage_empty),
-		cmocka_unit_test_teardown(a_kept_offer_is_guarded, script_stage_empty),
-		cmocka_unit_test_teardown(an_offer_outlasts_the_wait, script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_that_leaves_frees_its_place_in_each_queue, script_stage_empty),
-		cmocka_unit_test_teardown(what_was_acquired_is_released_whole, script_stage_empty),
-		cmocka_unit_test_teardown(two_have_the_same_order_in_each_queue, script_stage_empty),
-		cmocka_unit_test_teardown(one_that_was_dropped_keeps_its_place_in_each_queue, script_stage_empty),
-		cmocka_unit_test_teardown(one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other,
-					  script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_for_several_looks_at_the_first_end, script_stage_empty),
-		cmocka_unit_test_teardown(a_dropped_waiter_that_joins_again_has_no_offer, script_stage_empty),
-		cmocka_unit_test_teardown(a_chain_of_waiters_unwinds, script_stage_empty),
-		cmocka_unit_test_teardown(sixteen_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(one_foreign_key_and_none_is_touched, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("several locks scripts", tests, open_attended, script_stage_close);
-}
+SUITE(.open = open_attended, .close = script_stage_close, .after = script_stage_empty);

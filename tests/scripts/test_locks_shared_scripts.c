@@ -2,17 +2,10 @@
  * Shared locks on a real Redis: each reader has its own token, fence and expiry, and writers get
  * their turn.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "lock_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define LOCK "p:lock:{a}"
 #define READERS "p:lock:{a}:readers"
@@ -54,12 +47,11 @@ static size_t holder(size_t i)
 	return LOCK_GET_HOLDERS + i * LOCK_HOLDER_ITEMS;
 }
 
-static void readers_share_the_lock(void **state)
+TEST(readers_share_the_lock)
 {
 	int64_t fences[3], ends[3];
 	static const char *const tokens[] = { TOKEN_1, TOKEN_2, TOKEN_3 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(read_with(tokens[i], 20000 + 10000 * i), LOCK_ACQUIRE_TAKEN);
 		assert_string_equal(item_text(&r, LOCK_ACQUIRE_MODE), "shared");
@@ -90,9 +82,8 @@ static void readers_share_the_lock(void **state)
 	assert_int_equal(r.reply->elements, LOCK_REFUSAL_HOLDERS + 3 * LOCK_HOLDER_ITEMS);
 }
 
-static void each_reader_releases_its_own(void **state)
+TEST(each_reader_releases_its_own)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	read_with(TOKEN_2, 40000);
 	int64_t second = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -114,9 +105,8 @@ static void each_reader_releases_its_own(void **state)
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 }
 
-static void each_reader_extends_its_own(void **state)
+TEST(each_reader_extends_its_own)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	read_with(TOKEN_2, 30000);
@@ -134,9 +124,8 @@ static void each_reader_extends_its_own(void **state)
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, second_ends);
 }
 
-static void readers_end_one_by_one(void **state)
+TEST(readers_end_one_by_one)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_3 });
@@ -158,12 +147,11 @@ static void readers_end_one_by_one(void **state)
 }
 
 /* More readers expire than one step forgets. */
-static void many_readers_end_and_the_lock_is_free(void **state)
+TEST(many_readers_end_and_the_lock_is_free)
 {
 	enum { READERS_BEFORE = 250 };
 	char token[64];
 
-	(void)state;
 	for (int i = 0; i < READERS_BEFORE; i++) {
 		snprintf(token, sizeof(token), "%032x", i);
 		assert_int_equal(read_with(token, 20000), LOCK_ACQUIRE_TAKEN);
@@ -192,13 +180,12 @@ static void looks_with(int64_t holders, int64_t holds)
 }
 
 /* Exactly the live readers count, however many readers have expired since the last sweep. */
-static void only_live_readers_count(void **state)
+TEST(only_live_readers_count)
 {
 	enum { ENDED = 250, LIVE = 5 };
 	char token[64], further[64];
 	int64_t fences[ENDED + LIVE];
 
-	(void)state;
 	for (int i = 0; i < ENDED + LIVE; i++) {
 		snprintf(token, sizeof(token), "%032x", i);
 		snprintf(further, sizeof(further), "%032x", i + 1000);
@@ -221,9 +208,8 @@ static void only_live_readers_count(void **state)
 	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, LIVE - 1);
 }
 
-static void a_reader_enters_again(void **state)
+TEST(a_reader_enters_again)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	read_with(TOKEN_2, 30000);
@@ -245,7 +231,7 @@ static void a_reader_enters_again(void **state)
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 }
 
-static void a_token_holds_in_its_own_mode(void **state)
+TEST(a_token_holds_in_its_own_mode)
 {
 	static const struct {
 		const char *held, *wanted;
@@ -259,7 +245,6 @@ static void a_token_holds_in_its_own_mode(void **state)
 		{ "exclusive", NULL, LOCK_ACQUIRE_ENTERED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
 		lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = rows[i].held });
@@ -274,9 +259,8 @@ static void a_token_holds_in_its_own_mode(void **state)
 	}
 }
 
-static void a_writer_in_line_stops_new_readers(void **state)
+TEST(a_writer_in_line_stops_new_readers)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	assert_int_equal(write_as(WRITER, TOKEN_2), LOCK_ACQUIRE_HELD);
 	assert_int_equal(read_with(TOKEN_3, 20000), LOCK_ACQUIRE_HELD);
@@ -293,9 +277,8 @@ static void a_writer_in_line_stops_new_readers(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void readers_in_a_row_go_in_together(void **state)
+TEST(readers_in_a_row_go_in_together)
 {
-	(void)state;
 	lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 });
 	read_as(READER_1, TOKEN_2);
 	read_as(READER_2, TOKEN_3);
@@ -315,9 +298,8 @@ static void readers_in_a_row_go_in_together(void **state)
 }
 
 /* When the writer gives up, the readers behind it go in at once. */
-static void a_writer_that_leaves_lets_readers_in(void **state)
+TEST(a_writer_that_leaves_lets_readers_in)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		read_with(TOKEN_1, 20000);
@@ -335,9 +317,8 @@ static void a_writer_that_leaves_lets_readers_in(void **state)
 }
 
 /* The first waiter would have looked when the released reader ended. It must look earlier. */
-static void waiters_are_notified_of_the_last_readers_end(void **state)
+TEST(waiters_are_notified_of_the_last_readers_end)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		read_with(TOKEN_1, 5000);
@@ -357,9 +338,8 @@ static void waiters_are_notified_of_the_last_readers_end(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void force_frees_all_readers(void **state)
+TEST(force_frees_all_readers)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	read_with(TOKEN_2, 20000);
 	assert_int_equal(lock_force(&r, "a"), 1);
@@ -368,11 +348,10 @@ static void force_frees_all_readers(void **state)
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), LOCK_RELEASE_NOT_HOLDER);
 }
 
-static void a_look_lists_sixteen_of_many(void **state)
+TEST(a_look_lists_sixteen_of_many)
 {
 	char token[64];
 
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		snprintf(token, sizeof(token), "%032x", i);
 		read_with(token, 60000 - 100 * i);
@@ -383,9 +362,8 @@ static void a_look_lists_sixteen_of_many(void **state)
 }
 
 /* Another program deleted the lock alone. The keys beside it do not count. */
-static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
+TEST(readers_of_a_lock_that_is_gone_do_not_count)
 {
-	(void)state;
 	read_with(TOKEN_1, 20000);
 	read_with(TOKEN_2, 20000);
 	server_command(&r, "DEL " LOCK);
@@ -398,9 +376,8 @@ static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 }
 
 /* The first reader's daemon is dead: its offer lapses, and the readers behind it go in. */
-static void a_reader_that_does_not_come_is_passed(void **state)
+TEST(a_reader_that_does_not_come_is_passed)
 {
-	(void)state;
 	lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 });
 	read_as(READER_1, TOKEN_2);
 	read_as(READER_2, TOKEN_3);
@@ -425,26 +402,4 @@ static int open_attended(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(readers_share_the_lock, script_stage_empty),
-		cmocka_unit_test_teardown(each_reader_releases_its_own, script_stage_empty),
-		cmocka_unit_test_teardown(each_reader_extends_its_own, script_stage_empty),
-		cmocka_unit_test_teardown(readers_end_one_by_one, script_stage_empty),
-		cmocka_unit_test_teardown(many_readers_end_and_the_lock_is_free, script_stage_empty),
-		cmocka_unit_test_teardown(only_live_readers_count, script_stage_empty),
-		cmocka_unit_test_teardown(a_reader_enters_again, script_stage_empty),
-		cmocka_unit_test_teardown(a_token_holds_in_its_own_mode, script_stage_empty),
-		cmocka_unit_test_teardown(a_writer_in_line_stops_new_readers, script_stage_empty),
-		cmocka_unit_test_teardown(readers_in_a_row_go_in_together, script_stage_empty),
-		cmocka_unit_test_teardown(a_reader_that_does_not_come_is_passed, script_stage_empty),
-		cmocka_unit_test_teardown(a_writer_that_leaves_lets_readers_in, script_stage_empty),
-		cmocka_unit_test_teardown(waiters_are_notified_of_the_last_readers_end, script_stage_empty),
-		cmocka_unit_test_teardown(force_frees_all_readers, script_stage_empty),
-		cmocka_unit_test_teardown(a_look_lists_sixteen_of_many, script_stage_empty),
-		cmocka_unit_test_teardown(readers_of_a_lock_that_is_gone_do_not_count, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("shared lock scripts", tests, open_attended, script_stage_close);
-}
+SUITE(.open = open_attended, .close = script_stage_close, .after = script_stage_empty);

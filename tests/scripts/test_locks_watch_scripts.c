@@ -2,16 +2,9 @@
  * The wait queue of a lock on a real Redis: which daemons are notified of a change, which look when
  * time passes, and what happens to those that do not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lock_waits.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define C2 DAEMON_C ".0000000000000002.x"
 /* Tickets of daemons that receive nothing. */
@@ -43,13 +36,14 @@ static void join_many(int each)
 	}
 }
 
+SUITE(.open = lock_waits_open, .close = script_stage_close, .after = script_stage_empty);
+
 /*
  * However many wait, a release notifies the first waiter, and one of another daemon in case the
  * first is dead.
  */
-static void a_release_notifies_one_waiter_and_one_guard(void **state)
+TEST(a_release_notifies_one_waiter_and_one_guard)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		is_held(30000);
@@ -63,9 +57,8 @@ static void a_release_notifies_one_waiter_and_one_guard(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void the_guard_takes_what_a_dead_daemon_was_offered(void **state)
+TEST(the_guard_takes_what_a_dead_daemon_was_offered)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -84,9 +77,8 @@ static void the_guard_takes_what_a_dead_daemon_was_offered(void **state)
 }
 
 /* A guard that is not next offers the lock to the next waiter, and guards again. */
-static void the_guard_offers_to_the_one_before_it(void **state)
+TEST(the_guard_offers_to_the_one_before_it)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -107,9 +99,8 @@ static void the_guard_offers_to_the_one_before_it(void **state)
 }
 
 /* When the lock expires the first waiter looks, and a second later another daemon would. */
-static void the_end_of_a_lock_is_looked_at_twice(void **state)
+TEST(the_end_of_a_lock_is_looked_at_twice)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		is_held(30000);
@@ -132,11 +123,10 @@ static void the_end_of_a_lock_is_looked_at_twice(void **state)
  * A guard is chosen from the end of the queue. If all waiters there are of the daemon with the
  * offer, the first one of another daemon guards.
  */
-static void the_first_guards_when_the_last_cannot(void **state)
+TEST(the_first_guards_when_the_last_cannot)
 {
 	char ticket[64];
 
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -151,9 +141,8 @@ static void the_first_guards_when_the_last_cannot(void **state)
 }
 
 /* D1's daemon died, or is just subscribing again: its offer is brief. */
-static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
+TEST(a_daemon_that_receives_nothing_has_a_brief_offer)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(D1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -172,9 +161,8 @@ static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 }
 
 /* A daemon that receives nothing does not stay the watcher of the lock's end. */
-static void a_daemon_that_receives_nothing_does_not_look(void **state)
+TEST(a_daemon_that_receives_nothing_does_not_look)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(D1, WAIT_MS);
 	wait_for_it(D2, WAIT_MS);
@@ -187,9 +175,8 @@ static void a_daemon_that_receives_nothing_does_not_look(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void only_daemons_that_receive_nothing_wait(void **state)
+TEST(only_daemons_that_receive_nothing_wait)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(D1, WAIT_MS);
 	wait_for_it(D2, WAIT_MS);
@@ -200,9 +187,8 @@ static void only_daemons_that_receive_nothing_wait(void **state)
 	assert_int_equal(redis_exists(&r, LOCK ":waiters"), 0);
 }
 
-static void one_that_was_dropped_keeps_its_place(void **state)
+TEST(one_that_was_dropped_keeps_its_place)
 {
-	(void)state;
 	is_held(30000);
 	int64_t joined_us[2];
 	joined_us[0] = *script_clock_us;
@@ -232,9 +218,8 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 /*
  * A dropped waiter joins again before any other call notices that the lock is free: it is its turn.
  */
-static void one_that_was_dropped_has_its_turn(void **state)
+TEST(one_that_was_dropped_has_its_turn)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		int64_t joined_us = *script_clock_us;
@@ -255,9 +240,8 @@ static void one_that_was_dropped_has_its_turn(void **state)
 	}
 }
 
-static void a_late_watcher_counts_as_dead(void **state)
+TEST(a_late_watcher_counts_as_dead)
 {
-	(void)state;
 	is_held(5000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -286,9 +270,8 @@ static void a_late_watcher_counts_as_dead(void **state)
 }
 
 /* A call of any waiter proves that its daemon lives, however late the daemon's watcher is. */
-static void a_late_watcher_of_a_daemon_that_asks_is_alive(void **state)
+TEST(a_late_watcher_of_a_daemon_that_asks_is_alive)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
@@ -301,9 +284,8 @@ static void a_late_watcher_of_a_daemon_that_asks_is_alive(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void nothing_is_published_without_a_waiter(void **state)
+TEST(nothing_is_published_without_a_waiter)
 {
-	(void)state;
 	line_subscribe(&r, LOCK);
 	for (int way = 0; way < 2; way++) {
 		const char *mode = way ? "shared" : "exclusive";
@@ -324,12 +306,11 @@ static void nothing_is_published_without_a_waiter(void **state)
 }
 
 /* In the usual case of short holds, the guard already looks early enough. */
-static void a_hand_over_publishes_the_offer_alone(void **state)
+TEST(a_hand_over_publishes_the_offer_alone)
 {
 	static const char *const order[] = { A1, A2, A3 };
 	static const char *const offers[] = { "A1 0, C1 1000", "A2 0", "A3 0" };
 
-	(void)state;
 	is_held(30000);
 	for (int i = 0; i < 3; i++)
 		wait_for_it(order[i], WAIT_MS);
@@ -349,9 +330,8 @@ static void a_hand_over_publishes_the_offer_alone(void **state)
 }
 
 /* An instance may begin with the letter of a mark. */
-static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
+TEST(a_daemon_with_the_letter_of_a_mark_is_dropped_whole)
 {
-	(void)state;
 	is_held(30000);
 	wait_for_it(C1, WAIT_MS);
 	wait_for_it(C2, WAIT_MS);
@@ -372,27 +352,4 @@ static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
 	later(UNHEARD_MS);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_release_notifies_one_waiter_and_one_guard, script_stage_empty),
-		cmocka_unit_test_teardown(the_guard_takes_what_a_dead_daemon_was_offered, script_stage_empty),
-		cmocka_unit_test_teardown(the_guard_offers_to_the_one_before_it, script_stage_empty),
-		cmocka_unit_test_teardown(the_end_of_a_lock_is_looked_at_twice, script_stage_empty),
-		cmocka_unit_test_teardown(the_first_guards_when_the_last_cannot, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_that_receives_nothing_has_a_brief_offer, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_that_receives_nothing_does_not_look, script_stage_empty),
-		cmocka_unit_test_teardown(only_daemons_that_receive_nothing_wait, script_stage_empty),
-		cmocka_unit_test_teardown(one_that_was_dropped_keeps_its_place, script_stage_empty),
-		cmocka_unit_test_teardown(one_that_was_dropped_has_its_turn, script_stage_empty),
-		cmocka_unit_test_teardown(a_late_watcher_counts_as_dead, script_stage_empty),
-		cmocka_unit_test_teardown(a_late_watcher_of_a_daemon_that_asks_is_alive, script_stage_empty),
-		cmocka_unit_test_teardown(nothing_is_published_without_a_waiter, script_stage_empty),
-		cmocka_unit_test_teardown(a_hand_over_publishes_the_offer_alone, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_with_the_letter_of_a_mark_is_dropped_whole, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("lock watch scripts", tests, lock_waits_open, script_stage_close);
 }

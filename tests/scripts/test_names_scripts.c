@@ -2,16 +2,9 @@
  * The indexes of names on a real Redis: a name is in its index while its key exists, and an index
  * never makes a call fail.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define INDEX "p:names:{}:set"
 
@@ -41,9 +34,10 @@ static int64_t index_size(void)
 	return server_command(&r, "ZCARD " INDEX)->integer;
 }
 
-static void names_come_in_order(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(names_come_in_order)
 {
-	(void)state;
 	put("b");
 	put("c/d");
 	put("a");
@@ -58,9 +52,8 @@ static void names_come_in_order(void **state)
 	assert_string_equal(page("d", "", "2", ","), "");
 }
 
-static void a_match_is_literal_but_for_its_stars(void **state)
+TEST(a_match_is_literal_but_for_its_stars)
 {
-	(void)state;
 	static const char *const names[] = { "a", "a.c", "abc", "a%c", "b[a]", "b", NULL };
 	static const char *const rows[][2] = {
 		{ "a", "a " },
@@ -89,9 +82,8 @@ static void forget(const char *key)
 }
 
 /* The key was deleted, by whatever means, or expired. */
-static void what_is_gone_is_found_and_forgotten(void **state)
+TEST(what_is_gone_is_found_and_forgotten)
 {
-	(void)state;
 	put("a");
 	put("b");
 	put("c");
@@ -116,11 +108,10 @@ static void what_is_gone_is_found_and_forgotten(void **state)
 /*
  * A thousand names that live for one call each do not fill the index. Names whose keys exist stay.
  */
-static void names_that_go_make_room(void **state)
+TEST(names_that_go_make_room)
 {
 	char name[24], key[40];
 
-	(void)state;
 	put("lives");
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
@@ -133,11 +124,10 @@ static void names_that_go_make_room(void **state)
 }
 
 /* Two stars, and names that nearly match at each of their bytes. A Lua pattern took 0.18 s. */
-static void a_match_takes_no_longer_for_hostile_names(void **state)
+TEST(a_match_takes_no_longer_for_hostile_names)
 {
 	char key[256], match[160];
 
-	(void)state;
 	for (int i = 0; i < 64; i++) {
 		snprintf(key, sizeof(key), "p:set:{%0196d%04d}", 0, i);
 		run(&r, &set_member_put_script, KEYS(key), ARGS("member"));
@@ -149,9 +139,8 @@ static void a_match_takes_no_longer_for_hostile_names(void **state)
 	assert_in_range(atoll(strstr(of, "usec=") + strlen("usec=")), 1, 50000);
 }
 
-static void a_known_name_costs_nothing(void **state)
+TEST(a_known_name_costs_nothing)
 {
-	(void)state;
 	put("a");
 	long long before = server_calls(&r, "zadd");
 	for (int i = 0; i < 10; i++)
@@ -159,9 +148,8 @@ static void a_known_name_costs_nothing(void **state)
 	assert_int_equal(server_calls(&r, "zadd"), before);
 }
 
-static void a_foreign_index_refuses_nothing(void **state)
+TEST(a_foreign_index_refuses_nothing)
 {
-	(void)state;
 	server_command(&r, "SET " INDEX " mine");
 	put("a");
 	assert_int_equal(server_command(&r, "SCARD p:set:{a}")->integer, 1);
@@ -169,9 +157,8 @@ static void a_foreign_index_refuses_nothing(void **state)
 	assert_string_equal(server_command(&r, "GET " INDEX)->str, "mine");
 }
 
-static void several_indexes_are_read_in_turn(void **state)
+TEST(several_indexes_are_read_in_turn)
 {
-	(void)state;
 	for (const char *const *n = (const char *const[]){ "a", "b", "c", NULL }; *n; n++)
 		server_command(&r, "SADD p:set:{%s} m", *n);
 	server_command(&r, "ZADD p:names:{3}:set 0 b");
@@ -184,9 +171,8 @@ static void several_indexes_are_read_in_turn(void **state)
 	assert_string_equal(page("a", "", "2", "7,"), "c ");
 }
 
-static void a_key_that_exists_is_added(void **state)
+TEST(a_key_that_exists_is_added)
 {
-	(void)state;
 	server_command(&r, "SADD p:set:{a} m");
 	run(&r, &name_add_script, KEYS("p:set:{a}"), ARGS());
 	assert_int_equal(outcome(&r), 1);
@@ -195,21 +181,4 @@ static void a_key_that_exists_is_added(void **state)
 	run(&r, &name_add_script, KEYS("p:set:{b}"), ARGS());
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(index_size(), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(names_come_in_order, script_stage_empty),
-		cmocka_unit_test_teardown(a_match_is_literal_but_for_its_stars, script_stage_empty),
-		cmocka_unit_test_teardown(what_is_gone_is_found_and_forgotten, script_stage_empty),
-		cmocka_unit_test_teardown(a_match_takes_no_longer_for_hostile_names, script_stage_empty),
-		cmocka_unit_test_teardown(names_that_go_make_room, script_stage_empty),
-		cmocka_unit_test_teardown(a_known_name_costs_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(a_foreign_index_refuses_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(several_indexes_are_read_in_turn, script_stage_empty),
-		cmocka_unit_test_teardown(a_key_that_exists_is_added, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("name scripts", tests, script_stage_open, script_stage_close);
 }

@@ -3,16 +3,10 @@
  * list, cancel, change, settings, purge, redrive, delete.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 static void receive_one(int64_t visibility_ms, char receipt[64])
 {
@@ -72,12 +66,13 @@ static void assert_walked(const struct walk *w, size_t count, const char *const 
 		assert_string_equal(w->ids[i], ids[i]);
 }
 
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
 /* (test_queues_model_scripts.c tests all counts.) */
-static void a_queue_without_anything_has_defaults(void **state)
+TEST(a_queue_without_anything_has_defaults)
 {
 	static const int64_t defaults[QUEUE_SETTINGS_ITEMS] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
 
-	(void)state;
 	struct queue_counts none = queue_get(&r, "q");
 	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent + none.died,
 			 0);
@@ -87,9 +82,8 @@ static void a_queue_without_anything_has_defaults(void **state)
 	assert_int_equal(server_keys(&r), 0); /* a look creates nothing */
 }
 
-static void counts_are_true_before_deliveries_are_settled(void **state)
+TEST(counts_are_true_before_deliveries_are_settled)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "dies", .max_receives = 1 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "backs off" });
@@ -108,11 +102,10 @@ static void counts_are_true_before_deliveries_are_settled(void **state)
 }
 
 /* What ended before new settings is settled by the old ones. */
-static void new_settings_change_nothing_that_has_ended(void **state)
+TEST(new_settings_change_nothing_that_has_ended)
 {
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	settings.max_receives = 1;
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "dies" });
@@ -124,11 +117,10 @@ static void new_settings_change_nothing_that_has_ended(void **state)
 	assert_int_equal(queue_get(&r, "q").died, 1);
 }
 
-static void settings_are_kept_and_replaced(void **state)
+TEST(settings_are_kept_and_replaced)
 {
 	struct queue_settings settings = { 1000, 7, 20, 3000, 4000, 5000, true, 60000 };
 
-	(void)state;
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
 	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
@@ -141,11 +133,10 @@ static void settings_are_kept_and_replaced(void **state)
 	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED), 0);
 }
 
-static void cancel_takes_what_is_not_in_flight(void **state)
+TEST(cancel_takes_what_is_not_in_flight)
 {
 	char receipt[64];
 
-	(void)state;
 	assert_int_equal(queue_message_delete(&r, "q", "a"), -1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, receipt);
@@ -170,11 +161,10 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":ids"))->integer, 0);
 }
 
-static void change_moves_a_message(void **state)
+TEST(change_moves_a_message)
 {
 	char receipt[64];
 
-	(void)state;
 	assert_int_equal(queue_message_patch(&r, "q", "a", 0, -1, -1), -1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .priority = 5, .delay_ms = 60000 });
 	assert_int_equal(queue_message_patch(&r, "q", "a", 90000, -1, -1), 1);
@@ -198,12 +188,11 @@ static void change_moves_a_message(void **state)
 	assert_counts(&r, "q", 1, 0, 0, 0);
 }
 
-static void purge_removes_one_state_or_all(void **state)
+TEST(purge_removes_one_state_or_all)
 {
 	char receipt[64];
 	int steps;
 
-	(void)state;
 	assert_int_equal(queue_purge(&r, "q", "", NULL), 0);
 	send_dead("dead");
 	queue_message_send(&r, "q", (struct outgoing){ .id = "flying" });
@@ -228,9 +217,8 @@ static void purge_removes_one_state_or_all(void **state)
 			 1); /* the settings stay */
 }
 
-static void purge_counts_what_came_back(void **state)
+TEST(purge_counts_what_came_back)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .max_receives = 1 }, { 0 } }, 2);
 	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2);
@@ -240,12 +228,11 @@ static void purge_counts_what_came_back(void **state)
 	assert_int_equal(queue_purge(&r, "q", "dead", NULL), 1);
 }
 
-static void redrive_brings_the_dead_back(void **state)
+TEST(redrive_brings_the_dead_back)
 {
 	char receipt[64];
 	int steps;
 
-	(void)state;
 	assert_int_equal(queue_redrive(&r, "q", 1000, NULL), 0);
 	send_dead("first");
 	send_dead("second");
@@ -275,12 +262,11 @@ static void redrive_brings_the_dead_back(void **state)
 }
 
 /* A redrive by ids leaves messages that are not dead letters unchanged. */
-static void chosen_letters_are_brought_back(void **state)
+TEST(chosen_letters_are_brought_back)
 {
 	struct queue_settings settings = standard_settings;
 	char receipt[64], own[32];
 
-	(void)state;
 	queue_put(&r, "q", settings);
 	send_dead("a");
 	send_dead("b");
@@ -338,9 +324,8 @@ static int64_t redrive_again(const char *most, bool breaks_off)
 }
 
 /* A retry moves no more than the request named, and reports no less. */
-static void a_redrive_that_broke_off_continues(void **state)
+TEST(a_redrive_that_broke_off_continues)
 {
-	(void)state;
 	send_many(1500, (struct outgoing){ .max_receives = 1 });
 	for (int taken = 0; taken < 1500; taken += 100)
 		assert_int_equal(queue_message_receive(&r, "q", 100, 1, NONCE_A), 100);
@@ -353,12 +338,11 @@ static void a_redrive_that_broke_off_continues(void **state)
 	unchanged(&r, assert_int_equal(redrive_again("1200", false), 1200));
 }
 
-static void dead_letters_are_kept_for_their_retention(void **state)
+TEST(dead_letters_are_kept_for_their_retention)
 {
 	struct queue_settings settings = standard_settings;
 	struct walk dead = { .state = "dead" };
 
-	(void)state;
 	send_dead("b");
 	send_dead("a");
 	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS) + 2);
@@ -377,11 +361,10 @@ static void dead_letters_are_kept_for_their_retention(void **state)
 	assert_int_equal(queue_get(&r, "q").expired, 0);
 }
 
-static void delete_leaves_nothing_and_sequences_rise_on(void **state)
+TEST(delete_leaves_nothing_and_sequences_rise_on)
 {
 	char receipt[64];
 
-	(void)state;
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
 	assert_int_equal(outcome(&r), 0); /* the queue was never used */
 	send_dead("dead");
@@ -398,7 +381,7 @@ static void delete_leaves_nothing_and_sequences_rise_on(void **state)
 	assert_counts(&r, "q", 0, 0, 1, 0);
 }
 
-static void a_list_is_not_upset_by_coming_and_going(void **state)
+TEST(a_list_is_not_upset_by_coming_and_going)
 {
 	const struct outgoing batch[] = { { .id = "a" },
 					  { .id = "b" },
@@ -409,7 +392,6 @@ static void a_list_is_not_upset_by_coming_and_going(void **state)
 					  { .id = "y", .priority = 4 } };
 	struct walk w = { .state = "ready" };
 
-	(void)state;
 	queue_send_all(&r, "q", batch, 7); /* a to e are due at the same time */
 	assert_true(walk_on(&w, "2"));
 	queue_message_delete(&r, "q", "a");
@@ -421,11 +403,10 @@ static void a_list_is_not_upset_by_coming_and_going(void **state)
 	assert_walked(&w, 7, ARGS("a", "b", "c", "e", "x", "y", "f"));
 }
 
-static void a_page_may_be_full_of_what_came_back(void **state)
+TEST(a_page_may_be_full_of_what_came_back)
 {
 	struct walk w = { .state = "ready" };
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b", .priority = 1 } }, 2);
 	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2);
@@ -435,13 +416,12 @@ static void a_page_may_be_full_of_what_came_back(void **state)
 	assert_walked(&w, 2, ARGS("a", "b"));
 }
 
-static void each_state_is_listed(void **state)
+TEST(each_state_is_listed)
 {
 	struct walk ready = { .state = "ready" }, delayed = { .state = "delayed" },
 		    in_flight = { .state = "in_flight" }, dead = { .state = "dead" }, none = { .state = "dead" };
 	char receipt[64];
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	assert_false(walk_on(&none, "10"));
 	send_dead("dead");
@@ -473,28 +453,4 @@ static void each_state_is_listed(void **state)
 	while (walk_on(&dead, "1"))
 		;
 	assert_walked(&dead, 2, ARGS("dead", "dies"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_queue_without_anything_has_defaults, script_stage_empty),
-		cmocka_unit_test_setup(new_settings_change_nothing_that_has_ended, script_stage_empty),
-		cmocka_unit_test_setup(counts_are_true_before_deliveries_are_settled, script_stage_empty),
-		cmocka_unit_test_setup(settings_are_kept_and_replaced, script_stage_empty),
-		cmocka_unit_test_setup(cancel_takes_what_is_not_in_flight, script_stage_empty),
-		cmocka_unit_test_setup(change_moves_a_message, script_stage_empty),
-		cmocka_unit_test_setup(purge_removes_one_state_or_all, script_stage_empty),
-		cmocka_unit_test_setup(purge_counts_what_came_back, script_stage_empty),
-		cmocka_unit_test_setup(redrive_brings_the_dead_back, script_stage_empty),
-		cmocka_unit_test_setup(chosen_letters_are_brought_back, script_stage_empty),
-		cmocka_unit_test_setup(a_redrive_that_broke_off_continues, script_stage_empty),
-		cmocka_unit_test_setup(dead_letters_are_kept_for_their_retention, script_stage_empty),
-		cmocka_unit_test_setup(delete_leaves_nothing_and_sequences_rise_on, script_stage_empty),
-		cmocka_unit_test_setup(a_list_is_not_upset_by_coming_and_going, script_stage_empty),
-		cmocka_unit_test_setup(a_page_may_be_full_of_what_came_back, script_stage_empty),
-		cmocka_unit_test_setup(each_state_is_listed, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

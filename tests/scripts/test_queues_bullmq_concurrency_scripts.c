@@ -21,16 +21,9 @@
  *	+100		so many ms pass
  * $ is the number of the repetition, from 1; % is 2 * $ - 1, and & is 2 * $.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { VISIBILITY_MS = 1000, MESSAGES_MOST = 16 };
 
@@ -134,9 +127,10 @@ static void steps(const char *part, int times, const char *name)
 		step(text, name);
 }
 
-static void they_run_as_published(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
+
+TEST(they_run_as_published)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *copy = strdup(cases[i].steps), *rest = NULL;
 		script_stage_empty(NULL);
@@ -148,12 +142,4 @@ static void they_run_as_published(void **state)
 		free(copy);
 		assert_int_equal(queue_contents(&r, "q"), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(they_run_as_published) };
-
-	return cmocka_run_group_tests_name("BullMQ's concurrency", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

@@ -35,17 +35,11 @@
  *	#1 :1		so many schedules; so many messages
  * A time is an instant in UTC, or + and ms from the start of the case.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { LONG_MS = 3600000, MASK_LEN = 136, FIELDS = 5 };
 
@@ -332,9 +326,10 @@ static void steps(const char *all, const char *name)
 	free(copy);
 }
 
-static void they_run_as_published(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
+
+TEST(they_run_as_published)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char first[512];
 		const char *again = strchr(cases[i].steps, '|');
@@ -347,12 +342,4 @@ static void they_run_as_published(void **state)
 		for (int k = 0; again && k < cases[i].times; k++)
 			steps(again + 1, cases[i].name);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(they_run_as_published) };
-
-	return cmocka_run_group_tests_name("BullMQ's schedulers", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

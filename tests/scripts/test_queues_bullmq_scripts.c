@@ -17,16 +17,10 @@
  *	p c		the queue is paused, and continues
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { LONG_MS = 3600000 };
 
@@ -133,9 +127,10 @@ static int step(const char *text, const char *name)
 	return add(text);
 }
 
-static void they_run_as_published(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
+
+TEST(they_run_as_published)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		int duplicates = 0;
 		char *steps = strdup(cases[i].steps), *rest = NULL;
@@ -148,11 +143,4 @@ static void they_run_as_published(void **state)
 			fail_msg("%s: %d duplicates", cases[i].name, duplicates);
 		assert_int_equal(queue_contents(&r, "q"), cases[i].left);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(they_run_as_published) };
-
-	return cmocka_run_group_tests_name("BullMQ's cases", tests, script_stage_open_by_clock, script_stage_close);
 }

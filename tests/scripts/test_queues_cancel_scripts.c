@@ -3,16 +3,9 @@
  * which learns of it from its next call about the delivery. The last test is about a message's own
  * backoff.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { REMEMBERED_MS = 150000, CANCELLED = -2, STALE = -1, SETTLED_CANCELLED = 4 };
 
@@ -80,9 +73,10 @@ static int64_t (*const ways[])(void) = { by_acknowledging,  by_extending, by_rej
 					 by_rejecting_dead, by_settling,  by_settling_a_reject };
 enum { WAYS = sizeof(ways) / sizeof(*ways) };
 
-static void the_worker_learns_of_it(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(the_worker_learns_of_it)
 {
-	(void)state;
 	for (size_t i = 0; i < WAYS; i++) {
 		script_stage_empty(NULL);
 		receive_a(NULL);
@@ -105,11 +99,10 @@ static void the_worker_learns_of_it(void **state)
 }
 
 /* If the worker never calls again, the delivery ends with its visibility. */
-static void it_ends_with_its_visibility(void **state)
+TEST(it_ends_with_its_visibility)
 {
 	const struct outgoing m = { .id = "a", .max_receives = 1, .ttl_ms = 2LL * REMEMBERED_MS };
 
-	(void)state;
 	for (int with_options = 0; with_options < 2; with_options++) {
 		script_stage_empty(NULL);
 		receive_a(with_options ? &m : NULL);
@@ -126,9 +119,8 @@ static void it_ends_with_its_visibility(void **state)
 }
 
 /* Cancels a message twice, one that is not in flight, and one whose delivery ended. */
-static void others_are_cancelled_as_ever(void **state)
+TEST(others_are_cancelled_as_ever)
 {
-	(void)state;
 	assert_int_equal(queue_message_cancel(&r, "q", "a"), -1);
 	receive_a(NULL);
 	cancel_a();
@@ -155,9 +147,8 @@ static void others_are_cancelled_as_ever(void **state)
 }
 
 /* A new message with the same id is not affected by the end of the cancelled one. */
-static void its_id_is_another_messages(void **state)
+TEST(its_id_is_another_messages)
 {
-	(void)state;
 	for (size_t i = 0; i < WAYS; i++) {
 		script_stage_empty(NULL);
 		receive_a(NULL);
@@ -179,9 +170,8 @@ static void its_id_is_another_messages(void **state)
 }
 
 /* No list shows a cancelled message. A purge removes it, and does not count it. */
-static void it_is_in_no_list(void **state)
+TEST(it_is_in_no_list)
 {
-	(void)state;
 	receive_a(NULL);
 	cancel_a();
 	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("in_flight", "100", "-1", "-1", ""));
@@ -195,11 +185,10 @@ static void it_is_in_no_list(void **state)
 /*
  * A replay of the receive no longer returns the message. The receive's client may also have left.
  */
-static void a_receive_does_not_return_it(void **state)
+TEST(a_receive_does_not_return_it)
 {
 	char seq[17];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "b" });
 	const char *const *args = ARGS("2", "60000", NONCE_A, "0", "", "0", "0");
@@ -219,11 +208,10 @@ static void a_receive_does_not_return_it(void **state)
 }
 
 /* The replay of an extension that succeeded reports that the delivery has ended. */
-static void a_replayed_extension_has_ended(void **state)
+TEST(a_replayed_extension_has_ended)
 {
 	char *dot;
 
-	(void)state;
 	receive_a(NULL);
 	dot = strchr(receipt, '.');
 	*dot = '\0';
@@ -236,7 +224,7 @@ static void a_replayed_extension_has_ended(void **state)
 
 /* ---- The backoff of a message ---- */
 
-static void a_message_has_its_own_backoff(void **state)
+TEST(a_message_has_its_own_backoff)
 {
 	static const struct {
 		const char *backoff;
@@ -248,7 +236,6 @@ static void a_message_has_its_own_backoff(void **state)
 		{ "0:", 0, 0 },       { "3600000:3600000", 3600000, 3600000 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		script_stage_empty(NULL);
 		struct queue_settings settings = standard_settings;
@@ -276,20 +263,4 @@ static void a_message_has_its_own_backoff(void **state)
 			pass_ms(at - ended_at);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_worker_learns_of_it, script_stage_empty),
-		cmocka_unit_test_setup(it_ends_with_its_visibility, script_stage_empty),
-		cmocka_unit_test_setup(others_are_cancelled_as_ever, script_stage_empty),
-		cmocka_unit_test_setup(its_id_is_another_messages, script_stage_empty),
-		cmocka_unit_test_setup(it_is_in_no_list, script_stage_empty),
-		cmocka_unit_test_setup(a_receive_does_not_return_it, script_stage_empty),
-		cmocka_unit_test_setup(a_replayed_extension_has_ended, script_stage_empty),
-		cmocka_unit_test_setup(a_message_has_its_own_backoff, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("cancelled messages", tests, script_stage_open_by_clock, script_stage_close);
 }

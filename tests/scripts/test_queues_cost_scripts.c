@@ -3,17 +3,10 @@
  * alone and a hundred at a time, without a group and in one, whatever is behind it. Redis itself
  * counts the commands.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 static char receipts[BATCH_MAX][64];
 
@@ -91,37 +84,32 @@ static void assert_cost(size_t count, bool has_ids, const char *ticket, struct c
 			 (int)cost.acknowledge);
 }
 
-static void a_message_costs_21_commands(void **state)
+TEST(a_message_costs_21_commands)
 {
-	(void)state;
 	assert_cost(1, false, "", (struct cost){ 6, 10, 5 });
 }
 
-static void one_for_a_waiter_costs_no_more(void **state)
+TEST(one_for_a_waiter_costs_no_more)
 {
-	(void)state;
 	assert_cost(1, false, QUEUE_TICKET(DAEMON_A, 1, 1), (struct cost){ 6, 10, 5 });
 }
 
-static void an_id_is_remembered(void **state)
+TEST(an_id_is_remembered)
 {
-	(void)state;
 	assert_cost(1, true, "", (struct cost){ 8, 10, 10 });
 }
 
-static void a_hundred_cost_what_one_costs(void **state)
+TEST(a_hundred_cost_what_one_costs)
 {
-	(void)state;
 	assert_cost(BATCH_MAX, false, "", (struct cost){ 6, 10, 5 });
 	assert_cost(BATCH_MAX, true, "", (struct cost){ 8, 10, 18 });
 }
 
 /* Ending one delivery or a hundred costs one look at the waiting daemons. */
-static void with_results_an_end_costs_one_more(void **state)
+TEST(with_results_an_end_costs_one_more)
 {
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	settings.result_ms = 60000;
 	queue_put(&r, "q", settings);
 	assert_cost(1, false, "", (struct cost){ 6, 10, 6 });
@@ -130,9 +118,8 @@ static void with_results_an_end_costs_one_more(void **state)
 }
 
 /* A worker pays this for each poll of an empty queue. */
-static void an_empty_receive_costs_seven(void **state)
+TEST(an_empty_receive_costs_seven)
 {
-	(void)state;
 	queue_message_receive(&r, "q", 1, -1, NONCE_A);
 	commands();
 	queue_message_receive(&r, "q", 1, -1, NONCE_A);
@@ -170,9 +157,8 @@ static void assert_cost_with(int waiters, struct cost most)
 }
 
 /* One waiter is called. With more, others look in case it does not come. */
-static void a_crowd_costs_what_a_few_cost(void **state)
+TEST(a_crowd_costs_what_a_few_cost)
 {
-	(void)state;
 	assert_cost_with(1, (struct cost){ 19, 21, 0 });
 	assert_cost_with(3, (struct cost){ 22, 24, 0 });
 	assert_cost_with(300, (struct cost){ 22, 24, 0 });
@@ -269,15 +255,13 @@ static void assert_group_costs(size_t behind)
 	}
 }
 
-static void a_lone_message_of_a_group(void **state)
+TEST(a_lone_message_of_a_group)
 {
-	(void)state;
 	assert_group_costs(0);
 }
 
-static void nothing_grows_with_what_is_behind(void **state)
+TEST(nothing_grows_with_what_is_behind)
 {
-	(void)state;
 	assert_group_costs(1);
 	assert_group_costs(10000);
 	if (getenv("PATTERND_FULL"))
@@ -312,29 +296,12 @@ static void assert_refusals(size_t behind)
 	}
 }
 
-static void a_refusal_looks_at_no_message(void **state)
+TEST(a_refusal_looks_at_no_message)
 {
-	(void)state;
 	assert_refusals(1);
 	assert_refusals(10000);
 	if (getenv("PATTERND_FULL"))
 		assert_refusals(1000000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_message_costs_21_commands, script_stage_empty),
-		cmocka_unit_test_setup(one_for_a_waiter_costs_no_more, script_stage_empty),
-		cmocka_unit_test_setup(an_id_is_remembered, script_stage_empty),
-		cmocka_unit_test_setup(a_hundred_cost_what_one_costs, script_stage_empty),
-		cmocka_unit_test_setup(with_results_an_end_costs_one_more, script_stage_empty),
-		cmocka_unit_test_setup(an_empty_receive_costs_seven, script_stage_empty),
-		cmocka_unit_test_setup(a_crowd_costs_what_a_few_cost, script_stage_empty),
-		cmocka_unit_test_setup(a_lone_message_of_a_group, script_stage_empty),
-		cmocka_unit_test_setup(nothing_grows_with_what_is_behind, script_stage_empty),
-		cmocka_unit_test_setup(a_refusal_looks_at_no_message, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, open_all, script_stage_close);
-}
+SUITE(.open = open_all, .close = script_stage_close, .before = script_stage_empty);

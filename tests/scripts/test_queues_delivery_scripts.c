@@ -3,16 +3,10 @@
  * rejected, timed out; and which receipts are valid.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 /* Receives one message and returns a copy of its receipt in `receipt`. */
 static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
@@ -33,12 +27,13 @@ static void assert_received_ids(int64_t count, const char *const ids[])
 		assert_string_equal(received(&r, (size_t)i, RECEIVED_ID)->str, ids[i]);
 }
 
-static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(acknowledged_is_gone_and_remembered_for_a_time)
 {
 	struct queue_settings settings = standard_settings;
 	char receipt[64];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
@@ -82,14 +77,13 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 /*
  * One receive trims as much as one batch can leave: a hundred ids and a hundred acknowledgements.
  */
-static void what_is_remembered_is_trimmed_by_one_receive(void **state)
+TEST(what_is_remembered_is_trimmed_by_one_receive)
 {
 	static struct outgoing batch[BATCH_MAX];
 	static char ids[BATCH_MAX][8], receipts[BATCH_MAX][64];
 	const char *done[BATCH_MAX + 1] = { NULL };
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	settings.dedupe_ms = 1;
 	queue_put(&r, "q", settings);
 	for (size_t i = 0; i < BATCH_MAX; i++) {
@@ -130,11 +124,10 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 0);
 }
 
-static void taken_for_good_is_done_at_once(void **state)
+TEST(taken_for_good_is_done_at_once)
 {
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	queue_send_all(&r, "q",
 		       (const struct outgoing[]){ { .id = "a", .body = "{\"n\":1}", .priority = 2 },
 						  { .id = "b", .priority = 3 },
@@ -165,12 +158,11 @@ static void taken_for_good_is_done_at_once(void **state)
 }
 
 /* The bodies of one reply are bounded: the rest stays in the queue. */
-static void taking_for_good_loses_nothing_that_does_not_fit(void **state)
+TEST(taking_for_good_loses_nothing_that_does_not_fit)
 {
 	enum { HALF = 600000 };
 	char *body = malloc(HALF + 3);
 
-	(void)state;
 	memset(body, 'x', HALF + 2);
 	body[0] = body[HALF + 1] = '"';
 	body[HALF + 2] = '\0';
@@ -183,11 +175,10 @@ static void taking_for_good_loses_nothing_that_does_not_fit(void **state)
 	assert_received_ids(1, ARGS("b"));
 }
 
-static void what_is_not_acknowledged_comes_again(void **state)
+TEST(what_is_not_acknowledged_comes_again)
 {
 	char first[64], second[64];
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(25, NONCE_A, first);
@@ -210,11 +201,10 @@ static void what_is_not_acknowledged_comes_again(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", second), 1);
 }
 
-static void a_delivery_that_ended_is_never_revived(void **state)
+TEST(a_delivery_that_ended_is_never_revived)
 {
 	char receipt[64];
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(1, NONCE_A, receipt);
@@ -229,11 +219,10 @@ static void a_delivery_that_ended_is_never_revived(void **state)
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "ready");
 }
 
-static void extending_moves_the_end(void **state)
+TEST(extending_moves_the_end)
 {
 	char receipt[64];
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(200, NONCE_A, receipt);
@@ -250,12 +239,11 @@ static void extending_moves_the_end(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
 }
 
-static void too_many_deliveries_make_a_dead_letter(void **state)
+TEST(too_many_deliveries_make_a_dead_letter)
 {
 	struct queue_settings settings = standard_settings;
 	char receipt[64];
 
-	(void)state;
 	settings.max_receives = 2;
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "queue's", .body = "1", .ttl_ms = 600000 });
@@ -287,11 +275,10 @@ static void too_many_deliveries_make_a_dead_letter(void **state)
 	assert_counts(&r, "q", 0, 0, 0, 2);
 }
 
-static void rejecting_returns_a_message(void **state)
+TEST(rejecting_returns_a_message)
 {
 	char receipt[64];
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .priority = 3 });
 	receive_one(30000, NONCE_A, receipt);
@@ -331,7 +318,7 @@ static void assert_worker(const char *id, const char *worker, const char *reason
 }
 
 /* The name is kept until the next delivery or a redrive, with any options and any reason. */
-static void a_message_names_its_last_worker(void **state)
+TEST(a_message_names_its_last_worker)
 {
 	static char large[9000];
 	const struct outgoing rows[] = { { .body = "1" },
@@ -340,7 +327,6 @@ static void a_message_names_its_last_worker(void **state)
 					 { .id = "large", .body = large, .ttl_ms = 600000 } };
 	char receipt[64], id[64];
 
-	(void)state;
 	memset(large, '1', sizeof(large) - 1);
 	queue_put(&r, "q", standard_settings);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -368,11 +354,10 @@ static void a_message_names_its_last_worker(void **state)
 }
 
 /* A delivery that reached no client names no worker. */
-static void a_returned_message_has_no_worker(void **state)
+TEST(a_returned_message_has_no_worker)
 {
 	char receipt[64];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_as("w", receipt);
 	char *stored = strdup(received(&r, 0, RECEIVED_STATE)->str);
@@ -383,13 +368,12 @@ static void a_returned_message_has_no_worker(void **state)
 	assert_worker("a", "", "");
 }
 
-static void backoff_doubles_up_to_its_ceiling(void **state)
+TEST(backoff_doubles_up_to_its_ceiling)
 {
 	static const int64_t delays[] = { 1000, 2000, 4000, 5000, 5000 };
 	struct queue_settings settings = standard_settings;
 	char receipt[64];
 
-	(void)state;
 	settings.max_receives = 100;
 	settings.backoff_base_ms = 1000;
 	settings.backoff_max_ms = 5000;
@@ -414,11 +398,10 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "visibility expired");
 }
 
-static void a_receipt_of_another_queue_means_nothing(void **state)
+TEST(a_receipt_of_another_queue_means_nothing)
 {
 	char receipt[64], other[64];
 
-	(void)state;
 	/* Chosen so that both get the same sequence. */
 	int64_t seq = server_now_us(&r) + 3600000000;
 	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
@@ -435,12 +418,11 @@ static void a_receipt_of_another_queue_means_nothing(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "other", other), 1);
 }
 
-static void a_full_redis_can_be_drained(void **state)
+TEST(a_full_redis_can_be_drained)
 {
 	const struct outgoing m = { .id = "b" };
 	char receipt[64];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "OOM");
@@ -449,26 +431,4 @@ static void a_full_redis_can_be_drained(void **state)
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", false), 1);
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(acknowledged_is_gone_and_remembered_for_a_time, script_stage_empty),
-		cmocka_unit_test_setup(what_is_remembered_is_trimmed_by_one_receive, script_stage_empty),
-		cmocka_unit_test_setup(taken_for_good_is_done_at_once, script_stage_empty),
-		cmocka_unit_test_setup(taking_for_good_loses_nothing_that_does_not_fit, script_stage_empty),
-		cmocka_unit_test_setup(what_is_not_acknowledged_comes_again, script_stage_empty),
-		cmocka_unit_test_setup(a_delivery_that_ended_is_never_revived, script_stage_empty),
-		cmocka_unit_test_setup(extending_moves_the_end, script_stage_empty),
-		cmocka_unit_test_setup(too_many_deliveries_make_a_dead_letter, script_stage_empty),
-		cmocka_unit_test_setup(rejecting_returns_a_message, script_stage_empty),
-		cmocka_unit_test_setup(a_message_names_its_last_worker, script_stage_empty),
-		cmocka_unit_test_setup(a_returned_message_has_no_worker, script_stage_empty),
-		cmocka_unit_test_setup(backoff_doubles_up_to_its_ceiling, script_stage_empty),
-		cmocka_unit_test_setup(a_receipt_of_another_queue_means_nothing, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_can_be_drained, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -4,16 +4,10 @@
  * Redis's clock.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum became { STORED, KEPT, REPLACED, EXTENDED, AFTER };
 enum { MINUTE_MS = 60000 };
@@ -152,7 +146,9 @@ static void make_nothing(void)
 {
 }
 
-static void each_way_in_each_state(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(each_way_in_each_state)
 {
 	static const char *const ways[] = { NULL, "r", "e", "a" };
 	static const struct {
@@ -175,7 +171,6 @@ static void each_way_in_each_state(void **state)
 		{ make_nothing, { STORED, STORED, STORED, STORED }, { "delayed", "delayed", "delayed", "delayed" } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		for (size_t way = 0; way < 4; way++) {
 			script_stage_empty(NULL);
@@ -197,9 +192,8 @@ static void each_way_in_each_state(void **state)
 
 /* ---- Replace and extend ---- */
 
-static void what_is_replaced_is_a_new_message(void **state)
+TEST(what_is_replaced_is_a_new_message)
 {
-	(void)state;
 	send_a(NULL, "1", 0);
 	queue_message_send(&r, "q", (struct outgoing){ .body = "other" });
 	assert_int_equal(send_a("r", "2", 0), REPLACED);
@@ -212,11 +206,10 @@ static void what_is_replaced_is_a_new_message(void **state)
 }
 
 /* The newest send counts with all its options, but sent_at_ms stays as the first send set it. */
-static void what_is_extended_is_the_newest(void **state)
+TEST(what_is_extended_is_the_newest)
 {
 	char *longest = calloc(1, 10001);
 
-	(void)state;
 	memset(longest, '1', 10000);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = longest, .delay_ms = 100, .priority = 1 });
 	int64_t first_at = now_ms();
@@ -252,9 +245,8 @@ static void what_is_extended_is_the_newest(void **state)
 }
 
 /* A stream of events that is faster than their delay does not delay a message for ever. */
-static void extensions_end(void **state)
+TEST(extensions_end)
 {
-	(void)state;
 	assert_int_equal(send_a("e250", "1", 500), STORED); /* even the first send is not due later */
 	assert_int_equal(deliver_at(), now_ms() + 250);
 	script_stage_empty(NULL);
@@ -270,9 +262,8 @@ static void extensions_end(void **state)
 	must_receive("3");
 }
 
-static void what_was_extended_keeps_its_deliveries(void **state)
+TEST(what_was_extended_keeps_its_deliveries)
 {
-	(void)state;
 	make_retried();
 	assert_int_equal(send_a("e", "2", 10), EXTENDED);
 	pass_ms(10);
@@ -282,7 +273,7 @@ static void what_was_extended_keeps_its_deliveries(void **state)
 
 /* ---- Batches ---- */
 
-static void a_batch_is_one_after_the_other(void **state)
+TEST(a_batch_is_one_after_the_other)
 {
 	const struct outgoing batch[] = {
 		{ .id = "a", .body = "1", .delay_ms = 100 },
@@ -295,7 +286,6 @@ static void a_batch_is_one_after_the_other(void **state)
 	};
 	const enum became wanted[] = { STORED, KEPT, EXTENDED, STORED, REPLACED, KEPT, STORED };
 
-	(void)state;
 	assert_int_equal(queue_send_all(&r, "q", batch, 7), 5); /* the number of sends that had an effect */
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(sent(&r, i, QUEUE_SENT_OUTCOME)->integer, wanted[i]);
@@ -305,14 +295,13 @@ static void a_batch_is_one_after_the_other(void **state)
 	assert_int_equal(queue_get(&r, "q").sent, 4);
 }
 
-static void a_batch_is_stored_whole_or_not(void **state)
+TEST(a_batch_is_stored_whole_or_not)
 {
 	const struct outgoing batch[] = {
 		{ .id = "a", .body = "1", .on_duplicate = "r" },
 		{ .id = "b", .body = "2", .ttl_ms = 10, .delay_ms = 10 },
 	};
 
-	(void)state;
 	make_delayed();
 	unchanged(&r, {
 		run(&r, &queue_message_supersede_script, queue_keys("q"), outgoing_args(batch, 2));
@@ -322,11 +311,10 @@ static void a_batch_is_stored_whole_or_not(void **state)
 }
 
 /* A replay gets the first answer and has no effect. Otherwise it would replace its own message. */
-static void a_replay_returns_the_first_answer(void **state)
+TEST(a_replay_returns_the_first_answer)
 {
 	const struct outgoing m = { .id = "a", .body = "2", .delay_ms = 10, .on_duplicate = "r" };
 
-	(void)state;
 	make_delayed();
 	run_with_record(&r, &queue_message_supersede_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:{q}:k",
 			FINGERPRINT_A);
@@ -340,9 +328,8 @@ static void a_replay_returns_the_first_answer(void **state)
 
 /* ---- After ---- */
 
-static void the_newest_runs_once_after_the_one_in_flight(void **state)
+TEST(the_newest_runs_once_after_the_one_in_flight)
 {
-	(void)state;
 	make_flight();
 	assert_int_equal(send_a("a", "2", 0), AFTER);
 	assert_int_equal(deliver_at(), 0);
@@ -362,9 +349,8 @@ static void the_newest_runs_once_after_the_one_in_flight(void **state)
 }
 
 /* A dead letter loses its id if another message gets it. Its sequence is its id then. */
-static void a_dead_letter_gives_up_its_id(void **state)
+TEST(a_dead_letter_gives_up_its_id)
 {
-	(void)state;
 	make_dead();
 	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
 	assert_int_equal(send_a("a", "2", 0), STORED);
@@ -375,9 +361,8 @@ static void a_dead_letter_gives_up_its_id(void **state)
 }
 
 /* An id is no longer remembered once another message has it. */
-static void a_sent_id_is_not_remembered(void **state)
+TEST(a_sent_id_is_not_remembered)
 {
-	(void)state;
 	make_remembered();
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1);
 	assert_int_equal(send_a("r", "2", 0), STORED);
@@ -385,9 +370,8 @@ static void a_sent_id_is_not_remembered(void **state)
 }
 
 /* A waiting message is due when its sender wanted, but not before the other ended. */
-static void what_waits_keeps_its_due_time(void **state)
+TEST(what_waits_keeps_its_due_time)
 {
-	(void)state;
 	make_flight();
 	send_a("a", "2", 100);
 	pass_ms(40);
@@ -439,7 +423,7 @@ static void end_by_time(void)
 }
 
 /* The waiting message runs after every end. A dead letter loses its id, and stays. */
-static void it_runs_after_every_end(void **state)
+TEST(it_runs_after_every_end)
 {
 	static const struct {
 		void (*end)(void);
@@ -451,7 +435,6 @@ static void it_runs_after_every_end(void **state)
 		{ end_by_taking, 0, 0, 0 }, { end_by_expiring, 0, MINUTE_MS, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		script_stage_empty(NULL);
 		queue_put(&r, "q", standard_settings);
@@ -481,9 +464,8 @@ static void it_runs_after_every_end(void **state)
 }
 
 /* The waiting message waits for the end of all tries, not of one. */
-static void it_waits_for_retries(void **state)
+TEST(it_waits_for_retries)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .max_receives = 3 });
 	for (int i = 0; i < 3; i++) {
@@ -498,9 +480,8 @@ static void it_waits_for_retries(void **state)
 	assert_counts(&r, "q", 0, 0, 1, 1);
 }
 
-static void it_is_gone_with_the_message(void **state)
+TEST(it_is_gone_with_the_message)
 {
-	(void)state;
 	/* The message is cancelled in flight, or between two tries. */
 	make_flight();
 	send_a("a", "2", 0);
@@ -544,9 +525,8 @@ static void it_is_gone_with_the_message(void **state)
 	must_be_empty();
 }
 
-static void what_waited_too_long_is_dropped(void **state)
+TEST(what_waited_too_long_is_dropped)
 {
-	(void)state;
 	make_flight();
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2", .ttl_ms = 50, .on_duplicate = "a" });
 	pass_ms(50);
@@ -558,12 +538,11 @@ static void what_waited_too_long_is_dropped(void **state)
 }
 
 /* Many deliveries end in one call. Each has its own successor, with its own sequence. */
-static void many_end_at_once(void **state)
+TEST(many_end_at_once)
 {
 	struct outgoing batch[10] = { 0 };
 	static const char *const ids[] = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" };
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		batch[i] = (struct outgoing){ .id = ids[i], .body = ids[i], .max_receives = 1 };
 	queue_send_all(&r, "q", batch, 10);
@@ -577,30 +556,4 @@ static void many_end_at_once(void **state)
 		assert_string_equal(received(&r, i, RECEIVED_BODY)->str, ids[i]);
 	assert_counts(&r, "q", 0, 0, 10, 10);
 	assert_int_equal(queue_get(&r, "q").sent, 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_way_in_each_state, script_stage_empty),
-		cmocka_unit_test_setup(what_is_replaced_is_a_new_message, script_stage_empty),
-		cmocka_unit_test_setup(what_is_extended_is_the_newest, script_stage_empty),
-		cmocka_unit_test_setup(extensions_end, script_stage_empty),
-		cmocka_unit_test_setup(what_was_extended_keeps_its_deliveries, script_stage_empty),
-		cmocka_unit_test_setup(a_batch_is_one_after_the_other, script_stage_empty),
-		cmocka_unit_test_setup(a_batch_is_stored_whole_or_not, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_returns_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(the_newest_runs_once_after_the_one_in_flight, script_stage_empty),
-		cmocka_unit_test_setup(a_dead_letter_gives_up_its_id, script_stage_empty),
-		cmocka_unit_test_setup(a_sent_id_is_not_remembered, script_stage_empty),
-		cmocka_unit_test_setup(what_waits_keeps_its_due_time, script_stage_empty),
-		cmocka_unit_test_setup(it_runs_after_every_end, script_stage_empty),
-		cmocka_unit_test_setup(it_waits_for_retries, script_stage_empty),
-		cmocka_unit_test_setup(it_is_gone_with_the_message, script_stage_empty),
-		cmocka_unit_test_setup(what_waited_too_long_is_dropped, script_stage_empty),
-		cmocka_unit_test_setup(many_end_at_once, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("duplicates of queues", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

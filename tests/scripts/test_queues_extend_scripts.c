@@ -2,17 +2,10 @@
  * One call of queue_delivery_extend_many extends many deliveries, on a real Redis. It extends each
  * as queue_delivery_extend would, and its cost does not grow with their number.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { NOT_CURRENT, EXTENDED, CANCELLED, MINUTE_MS = 60000 };
 
@@ -31,11 +24,10 @@ static int64_t ends_at(const char *id)
 	return item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer;
 }
 
-static void each_has_its_outcome(void **state)
+TEST(each_has_its_outcome)
 {
 	const struct outgoing batch[] = { { .id = "a" }, { .id = "b" }, { .id = "c" }, { .id = "d" }, { .id = "e" } };
 
-	(void)state;
 	queue_send_all(&r, "q", batch, 5);
 	receive(5, MINUTE_MS, NONCE_A);
 	int64_t before_ms = received(&r, 4, RECEIVED_VISIBLE_UNTIL)->integer;
@@ -54,11 +46,10 @@ static void each_has_its_outcome(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
 }
 
-static void without_a_time_it_is_the_queues(void **state)
+TEST(without_a_time_it_is_the_queues)
 {
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	settings.visibility_ms = 7000;
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
@@ -68,9 +59,8 @@ static void without_a_time_it_is_the_queues(void **state)
 }
 
 /* When a delivery now ends sooner, a waiter must not sleep until the old end. */
-static void a_waiter_looks_at_a_sooner_end(void **state)
+TEST(a_waiter_looks_at_a_sooner_end)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		queue_message_send(&r, "q", (struct outgoing){ 0 });
 	receive(3, MINUTE_MS, NONCE_A);
@@ -94,12 +84,11 @@ static int64_t commands(void)
 	return n;
 }
 
-static void a_hundred_cost_what_one_costs(void **state)
+TEST(a_hundred_cost_what_one_costs)
 {
 	const struct outgoing batch[BATCH_MAX] = { 0 };
 	const char *all[BATCH_MAX + 1] = { NULL };
 
-	(void)state;
 	queue_send_all(&r, "q", batch, BATCH_MAX);
 	receive(BATCH_MAX, MINUTE_MS, NONCE_A);
 	for (size_t i = 0; i < BATCH_MAX; i++)
@@ -111,9 +100,8 @@ static void a_hundred_cost_what_one_costs(void **state)
 	assert_int_equal(commands(), one);
 }
 
-static void a_full_redis_extends(void **state)
+TEST(a_full_redis_extends)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive(1, MINUTE_MS, NONCE_A);
 	server_command(&r, "CONFIG SET maxmemory 1");
@@ -135,15 +123,4 @@ static int close_all(void **state)
 	return script_stage_close(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_has_its_outcome, script_stage_empty),
-		cmocka_unit_test_setup(without_a_time_it_is_the_queues, script_stage_empty),
-		cmocka_unit_test_setup(a_waiter_looks_at_a_sooner_end, script_stage_empty),
-		cmocka_unit_test_setup(a_hundred_cost_what_one_costs, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_extends, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("queue scripts, extend many", tests, open_all, close_all);
-}
+SUITE(.open = open_all, .close = close_all, .before = script_stage_empty);

@@ -3,16 +3,9 @@
  * redriven into another queue. The scripts forget no other message of the group, and hand out none
  * before its turn. Each case runs in a fair and in a strict queue. The test sets Redis's clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -289,7 +282,7 @@ static void all_have_expired(void)
 	assert_string_equal(rest(), "ab");
 }
 
-static void each(void **state)
+static void each(bool is_strict)
 {
 	static void (*const cases[])(void) = {
 		the_head_is_replaced,
@@ -306,7 +299,7 @@ static void each(void **state)
 		all_have_expired,
 	};
 
-	strict = *state != NULL;
+	strict = is_strict;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		print_message("%s, case %zu\n", strict ? "strict" : "fair", i);
 		script_stage_empty(NULL);
@@ -315,12 +308,14 @@ static void each(void **state)
 	}
 }
 
-int main(void)
+TEST(each_case_of_a_fair_queue)
 {
-	const struct CMUnitTest tests[] = {
-		{ "fair", each, NULL, NULL, NULL },
-		{ "strict", each, NULL, NULL, "strict" },
-	};
-
-	return cmocka_run_group_tests_name("changes of groups", tests, script_stage_open_by_clock, script_stage_close);
+	each(false);
 }
+
+TEST(each_case_of_a_strict_queue)
+{
+	each(true);
+}
+
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);

@@ -3,16 +3,10 @@
  * lua/queues/lib_queue.lua describes them.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { BLOCKED = 0, HELD = 0, HEAD = 1, OCCUPIED = 2 };
 
@@ -89,20 +83,20 @@ static int64_t now_ms(void)
 	return server_now_us(&r) / 1000;
 }
 
-static void a_queue_without_groups_has_an_empty_list(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_queue_without_groups_has_an_empty_list)
 {
-	(void)state;
 	unchanged(&r, assert_int_equal(list("", "10"), 0));
 	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
 	assert_int_equal(list("", "10"), 0);
 	assert_string_equal(item_text(&r, QUEUE_GROUP_LIST_LAST_GROUP), "");
 }
 
-static void each_reason_is_named(void **state)
+TEST(each_reason_is_named)
 {
 	int64_t soon = now_ms() + 60000;
 
-	(void)state;
 	/*
 	 * a's turn comes: one message is ready, two are blocked, and the oldest has a worse
 	 * priority.
@@ -148,13 +142,12 @@ static void each_reason_is_named(void **state)
 }
 
 /* Some names are prefixes of others, and some have bytes above ASCII. */
-static void a_walk_finds_each_group_once(void **state)
+TEST(a_walk_finds_each_group_once)
 {
 	static const char *const names[] = { "A", "a", "a a", "a-", "ab", "abc", "b", "\xc3\xa9", "\xe4\xb8\xad" };
 	size_t count = sizeof(names) / sizeof(names[0]);
 	char after[16] = "";
 
-	(void)state;
 	for (size_t i = 0; i < count; i++) {
 		mark(i % 2 ? ":order" : ":busy", names[i], i % 2 ? BLOCKED : OCCUPIED, member(4, 20));
 		mark(i % 3 ? ":order" : ":busy", names[i], i % 3 ? BLOCKED : OCCUPIED, member(4, 20));
@@ -170,9 +163,8 @@ static void a_walk_finds_each_group_once(void **state)
 	assert_int_equal(list_all(), count);
 }
 
-static void the_list_does_not_grow_with_what_is_blocked(void **state)
+TEST(the_list_does_not_grow_with_what_is_blocked)
 {
-	(void)state;
 	for (int i = 0; i < 99; i++)
 		mark(":order", "a", BLOCKED, member(4, i));
 	mark(":order", "b", BLOCKED, member(4, 20));
@@ -184,9 +176,8 @@ static void the_list_does_not_grow_with_what_is_blocked(void **state)
 	assert_listed(0, "a", 0, 99, 0, 1700000000000, "", -1);
 }
 
-static void a_foreign_order_is_refused(void **state)
+TEST(a_foreign_order_is_refused)
 {
-	(void)state;
 	server_command(&r, "ZADD %s 0 foreign", queue_key("q", ":order"));
 	run_fails(&r, &queue_group_list_script, queue_keys("q"), ARGS("", "10"), "WRONGTYPE");
 }
@@ -196,9 +187,8 @@ static void pause(const char *group, const char *for_ms)
 	run(&r, &queue_group_pause_script, queue_keys("q"), ARGS(group, for_ms));
 }
 
-static void a_pause_holds_the_head(void **state)
+TEST(a_pause_holds_the_head)
 {
-	(void)state;
 	unchanged(&r, {
 		pause("a", "60000");
 		assert_int_equal(outcome(&r), QUEUE_GROUP_PAUSE_ABSENT);
@@ -218,18 +208,4 @@ static void a_pause_holds_the_head(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_A), 0);
 	assert_int_equal(strtoll(server_command(&r, "HGET %s group_paused_until", queue_key("q", ""))->str, NULL, 10),
 			 until);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_queue_without_groups_has_an_empty_list, script_stage_empty),
-		cmocka_unit_test_setup(each_reason_is_named, script_stage_empty),
-		cmocka_unit_test_setup(a_walk_finds_each_group_once, script_stage_empty),
-		cmocka_unit_test_setup(the_list_does_not_grow_with_what_is_blocked, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_order_is_refused, script_stage_empty),
-		cmocka_unit_test_setup(a_pause_holds_the_head, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -2,17 +2,10 @@
  * If a queue or its groups may not hand out their messages now, a waiter looks again when they may.
  * It does not look before, unless the reason ends sooner. The test sets Redis's clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -75,9 +68,10 @@ static void gets_one_in(const char *ticket, int64_t ms)
 	assert_int_equal(queue_wait(&r, "q", ticket, 50000 - ms, ms * 1000), 1);
 }
 
-static void a_group_spent_its_rate(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_group_spent_its_rate)
 {
-	(void)state;
 	put_rules("fair", "-2", "-2", "-2", "1 1000 1");
 	line_subscribe(&r, "p:queue:{q}");
 	send_to("g", 2);
@@ -90,9 +84,8 @@ static void a_group_spent_its_rate(void **state)
 	gets_one_in(TICKET_1, 700);
 }
 
-static void a_group_is_paused(void **state)
+TEST(a_group_is_paused)
 {
-	(void)state;
 	put_rules("fair", "-2", "-2", "-2", "-2");
 	line_subscribe(&r, "p:queue:{q}");
 	send_to("g", 2);
@@ -103,9 +96,8 @@ static void a_group_is_paused(void **state)
 	gets_one_in(TICKET_1, 5000);
 }
 
-static void the_queue_spent_its_rate(void **state)
+TEST(the_queue_spent_its_rate)
 {
-	(void)state;
 	put_rules("fair", "-2", "-2", "1 1000 1", "-2");
 	line_subscribe(&r, "p:queue:{q}");
 	send_to(NULL, 2);
@@ -118,9 +110,8 @@ static void the_queue_spent_its_rate(void **state)
 }
 
 /* The end of a delivery wakes one waiter for each message for which it makes room. */
-static void the_queue_has_its_concurrency(void **state)
+TEST(the_queue_has_its_concurrency)
 {
-	(void)state;
 	put_rules("fair", "-2", "2", "-2", "-2");
 	line_subscribe(&r, "p:queue:{q}");
 	send_to("g", 4);
@@ -141,7 +132,7 @@ static void the_queue_has_its_concurrency(void **state)
  * Another message of a strict group in flight, or of a group at its group_concurrency, wakes no
  * waiter.
  */
-static void a_group_is_busy(void **state)
+TEST(a_group_is_busy)
 {
 	for (int strict = 0; strict < 2; strict++) {
 		script_stage_empty(state);
@@ -156,17 +147,4 @@ static void a_group_is_busy(void **state)
 		assert_string_equal(line_published(&r), "A1 0");
 		gets_one_in(TICKET_1, 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_group_spent_its_rate, script_stage_empty),
-		cmocka_unit_test_setup(a_group_is_paused, script_stage_empty),
-		cmocka_unit_test_setup(the_queue_spent_its_rate, script_stage_empty),
-		cmocka_unit_test_setup(the_queue_has_its_concurrency, script_stage_empty),
-		cmocka_unit_test_setup(a_group_is_busy, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open_by_clock, script_stage_close);
 }

@@ -4,17 +4,11 @@
  * order. Bugs planted in the scripts must be found. The test sets Redis's clock.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "random_walk.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { GROUPS = 4, STEPS = 1000, HELD_MAX = 64, RECEIPT_BYTES = 64, IDS = 12, SENT_MAX = 5 * STEPS };
 
@@ -365,33 +359,30 @@ static void keeps(const struct rules *rules)
 	}
 }
 
-static void a_fair_queue(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
+
+TEST(a_fair_queue)
 {
-	(void)state;
 	keeps(&fair);
 }
 
-static void a_strict_queue(void **state)
+TEST(a_strict_queue)
 {
-	(void)state;
 	keeps(&strict);
 }
 
-static void with_group_concurrency(void **state)
+TEST(with_group_concurrency)
 {
-	(void)state;
 	keeps(&two_each);
 }
 
-static void with_concurrency(void **state)
+TEST(with_concurrency)
 {
-	(void)state;
 	keeps(&three_in_all);
 }
 
-static void with_rates(void **state)
+TEST(with_rates)
 {
-	(void)state;
 	keeps(&strict_rates);
 	keeps(&fair_rates);
 }
@@ -412,9 +403,8 @@ static const struct {
 	  &strict },
 };
 
-static void bugs_are_found(void **state)
+TEST(bugs_are_found)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
 		run_with_bug(bugs[i].right, bugs[i].wrong);
 		const char *found = NULL;
@@ -427,18 +417,4 @@ static void bugs_are_found(void **state)
 		if (!found)
 			fail_msg("it is not found that %s", bugs[i].what);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fair_queue),
-		cmocka_unit_test(a_strict_queue),
-		cmocka_unit_test(with_group_concurrency),
-		cmocka_unit_test(with_concurrency),
-		cmocka_unit_test(with_rates),
-		cmocka_unit_test(bugs_are_found),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open_by_clock, script_stage_close);
 }

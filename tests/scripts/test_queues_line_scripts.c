@@ -3,17 +3,10 @@
  * looks when time makes something ready. Also how tickets come, stay and leave, and what happens
  * when a daemon dies.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define QUEUE "p:queue:{q}"
 #define SECOND "p:queue:{s}"
@@ -101,11 +94,12 @@ static int64_t members(void)
 
 /* ---- Which waiter is called ---- */
 
-static void a_receive_calls_the_next_when_more_is_ready(void **state)
+SUITE(.open = open_all, .close = close_all, .after = empty_all);
+
+TEST(a_receive_calls_the_next_when_more_is_ready)
 {
 	const struct outgoing two[] = { { .delay_ms = 20 }, { .delay_ms = 20 } };
 
-	(void)state;
 	three_wait();
 	queue_send_all(&r, "q", two, 2);
 	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
@@ -120,12 +114,11 @@ static void a_receive_calls_the_next_when_more_is_ready(void **state)
 }
 
 /* A message that does not fit into one reply goes to the next waiter. */
-static void what_does_not_fit_is_for_the_next(void **state)
+TEST(what_does_not_fit_is_for_the_next)
 {
 	enum { BODY_BYTES = 700000 };
 	char *big = malloc(BODY_BYTES + 1);
 
-	(void)state;
 	assert_non_null(big);
 	memset(big, '1', BODY_BYTES);
 	big[BODY_BYTES] = '\0';
@@ -137,12 +130,11 @@ static void what_does_not_fit_is_for_the_next(void **state)
 	assert_string_equal(notified(), "B1 0");
 }
 
-static void as_many_are_called_as_take_it(void **state)
+TEST(as_many_are_called_as_take_it)
 {
 	static const char *const twos[] = { QUEUE_TICKET(DAEMON_A, 1, 2), QUEUE_TICKET(DAEMON_B, 1, 2),
 					    QUEUE_TICKET(DAEMON_C, 1, 2), QUEUE_TICKET(DAEMON_C, 2, 2), NULL };
 
-	(void)state;
 	wait_all(twos);
 	send_ready(5);
 	assert_string_equal(notified(), "A1 0, B1 0, C1 0");
@@ -164,9 +156,8 @@ static void as_many_are_called_as_take_it(void **state)
 	assert_int_equal(come(twos[0]), 2);
 }
 
-static void a_waiter_that_comes_in_vain_keeps_its_place(void **state)
+TEST(a_waiter_that_comes_in_vain_keeps_its_place)
 {
-	(void)state;
 	three_wait();
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, C1 1000");
@@ -182,9 +173,8 @@ static void a_waiter_that_comes_in_vain_keeps_its_place(void **state)
 }
 
 /* An offer reserves no message: C1 takes one without an offer, and B1 finds none. */
-static void an_offer_that_was_taken_is_no_longer_one(void **state)
+TEST(an_offer_that_was_taken_is_no_longer_one)
 {
-	(void)state;
 	three_wait();
 	send_ready(2);
 	assert_string_equal(notified(), "A1 0, B1 0, C1 1000");
@@ -198,9 +188,8 @@ static void an_offer_that_was_taken_is_no_longer_one(void **state)
 
 /* ---- How tickets leave ---- */
 
-static void the_last_try_leaves(void **state)
+TEST(the_last_try_leaves)
 {
-	(void)state;
 	three_wait();
 	send_ready(1);
 	barge(60000);
@@ -213,9 +202,8 @@ static void the_last_try_leaves(void **state)
 	assert_int_equal(members(), 0);
 }
 
-static void a_waiter_that_takes_leaves(void **state)
+TEST(a_waiter_that_takes_leaves)
 {
-	(void)state;
 	wait_all(ARGS(A1));
 	send_ready(2);
 	assert_string_equal(notified(), "A1 0");
@@ -226,9 +214,8 @@ static void a_waiter_that_takes_leaves(void **state)
 	assert_string_equal(notified(), "");
 }
 
-static void a_waiter_that_leaves_passes_its_offer_on(void **state)
+TEST(a_waiter_that_leaves_passes_its_offer_on)
 {
-	(void)state;
 	three_wait();
 	unchanged(&r, queue_leave(&r, "q", A2)); /* A2 was not in the queue */
 	send_ready(1);
@@ -245,9 +232,8 @@ static void a_waiter_that_leaves_passes_its_offer_on(void **state)
 }
 
 /* The waiter that leaves was to look: another one does. */
-static void a_waiter_that_leaves_passes_its_look_on(void **state)
+TEST(a_waiter_that_leaves_passes_its_look_on)
 {
-	(void)state;
 	three_wait();
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
 	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
@@ -282,9 +268,8 @@ static int64_t come_to_both(const char *ticket)
 	return outcome(&r);
 }
 
-static void a_waiter_of_two_queues_waits_in_both(void **state)
+TEST(a_waiter_of_two_queues_waits_in_both)
 {
-	(void)state;
 	assert_int_equal(come_to_both(A1), 0);
 	wait_all(ARGS(B1, C1));
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
@@ -303,9 +288,8 @@ static void a_waiter_of_two_queues_waits_in_both(void **state)
 }
 
 /* If one queue does not exist, no message is taken, and no ticket waits. */
-static void queues_that_must_exist_are_looked_at_first(void **state)
+TEST(queues_that_must_exist_are_looked_at_first)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	for (int first = 0; first < 2; first++) {
 		run(&r, &queue_message_receive_script, first ? keys_of("s", "q") : keys_of("q", "s"),
@@ -323,9 +307,8 @@ static void queues_that_must_exist_are_looked_at_first(void **state)
 	assert_int_equal(outcome(&r), QUEUE_MESSAGE_RECEIVE_ABSENT);
 }
 
-static void a_waiter_of_two_queues_looks_at_the_earlier(void **state)
+TEST(a_waiter_of_two_queues_looks_at_the_earlier)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 30000 });
 	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	queue_message_send(&r, "s", (struct outgoing){ .delay_ms = 60000 });
@@ -345,11 +328,10 @@ static void a_waiter_of_two_queues_looks_at_the_earlier(void **state)
 }
 
 /* The first queue is left alone when a key of the second is foreign. */
-static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
+TEST(a_foreign_key_of_the_second_queue_stops_the_first)
 {
 	static const char *const parts[] = { ":delayed", ":dead", ":waiters" };
 
-	(void)state;
 	for (size_t k = 0; k < KEYS_WITHOUT_GROUPS; k++) {
 		script_stage_empty(NULL);
 		queue_message_send(&r, "s", (struct outgoing){ 0 });
@@ -373,12 +355,11 @@ static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 }
 
 /* A replay does not join, leave or call, so it notifies no waiter. */
-static void a_replay_changes_no_wait_queue(void **state)
+TEST(a_replay_changes_no_wait_queue)
 {
 	static const char *const record = "p:idem:{1}";
 	const char *const *args = ARGS("1", "-1", NONCE_A, "0", A1, "20000", "0");
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), args, record, FINGERPRINT_A);
 	int64_t then_ms = item_int(&r, REPLY_NOW_MS);
@@ -393,12 +374,11 @@ static void a_replay_changes_no_wait_queue(void **state)
 }
 
 /* A call that only drops messages past their ttl does not know yet whether it must wait. */
-static void a_waiter_that_is_to_call_again_does_not_wait_yet(void **state)
+TEST(a_waiter_that_is_to_call_again_does_not_wait_yet)
 {
 	struct outgoing batch[BATCH_MAX];
 	int64_t sent_ms = 0;
 
-	(void)state;
 	for (size_t i = 0; i < BATCH_MAX; i++)
 		batch[i] = (struct outgoing){ .ttl_ms = 1 };
 	for (int i = 0; i < 11; i++) {
@@ -416,9 +396,8 @@ static void a_waiter_that_is_to_call_again_does_not_wait_yet(void **state)
 
 /* ---- The queue ---- */
 
-static void a_paused_queue_calls_no_waiter(void **state)
+TEST(a_paused_queue_calls_no_waiter)
 {
-	(void)state;
 	three_wait();
 	pause_queue(true);
 	send_ready(2);
@@ -435,9 +414,8 @@ static void a_paused_queue_calls_no_waiter(void **state)
 }
 
 /* Waiters are called at once for what came due in a pause, and have the usual time to come. */
-static void what_came_due_in_a_pause_is_looked_for(void **state)
+TEST(what_came_due_in_a_pause_is_looked_for)
 {
-	(void)state;
 	three_wait();
 	pause_queue(true);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 1 });
@@ -453,9 +431,8 @@ static void what_came_due_in_a_pause_is_looked_for(void **state)
 	assert_int_equal(come(A1), 1);
 }
 
-static void a_deleted_queue_keeps_its_waiters(void **state)
+TEST(a_deleted_queue_keeps_its_waiters)
 {
-	(void)state;
 	three_wait();
 	unchanged(&r, {
 		run(&r, &queue_delete_script, queue_keys("q"), ARGS());
@@ -474,9 +451,8 @@ static void a_deleted_queue_keeps_its_waiters(void **state)
 
 /* ---- What time makes ready ---- */
 
-static void a_visibility_that_ends_is_looked_for(void **state)
+TEST(a_visibility_that_ends_is_looked_for)
 {
-	(void)state;
 	send_ready(1);
 	int64_t until_ms = barge(60000);
 	assert_int_equal(come(A1), 0);
@@ -491,11 +467,10 @@ static void a_visibility_that_ends_is_looked_for(void **state)
 }
 
 /* A client that does not wait took the message before the notified waiters came. */
-static void a_visibility_of_one_that_barged_is_looked_for(void **state)
+TEST(a_visibility_of_one_that_barged_is_looked_for)
 {
 	char wanted[64];
 
-	(void)state;
 	three_wait();
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, C1 1000");
@@ -509,9 +484,8 @@ static void a_visibility_of_one_that_barged_is_looked_for(void **state)
 	assert_string_equal(notified(), wanted);
 }
 
-static void what_is_due_is_the_first_ones(void **state)
+TEST(what_is_due_is_the_first_ones)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	three_wait();
 	send_ready(1);
@@ -530,9 +504,8 @@ static void what_is_due_is_the_first_ones(void **state)
 
 /* ---- Daemons that die ---- */
 
-static void a_dead_daemon_is_dropped_and_the_guard_takes(void **state)
+TEST(a_dead_daemon_is_dropped_and_the_guard_takes)
 {
-	(void)state;
 	wait_all(ARGS(A1, A2, B1));
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, B1 1000");
@@ -543,14 +516,13 @@ static void a_dead_daemon_is_dropped_and_the_guard_takes(void **state)
 }
 
 /* An instance is any 16 hex digits. */
-static void any_daemon_can_die(void **state)
+TEST(any_daemon_can_die)
 {
 	static const char *const orders[][3] = { { A1, A2, B1 },
 						 { B1, QUEUE_TICKET(DAEMON_B, 2, 1), C1 },
 						 { C1, QUEUE_TICKET(DAEMON_C, 2, 1), A1 } };
 	char all[] = "?!";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
 		wait_all(ARGS(orders[i][0], orders[i][1], orders[i][2]));
 		send_ready(1);
@@ -564,9 +536,8 @@ static void any_daemon_can_die(void **state)
 	}
 }
 
-static void any_call_drops_a_dead_daemon(void **state)
+TEST(any_call_drops_a_dead_daemon)
 {
-	(void)state;
 	wait_all(ARGS(A1, B1, A2, C1));
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, C1 1000");
@@ -580,9 +551,8 @@ static void any_call_drops_a_dead_daemon(void **state)
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1 " " A2);
 }
 
-static void a_daemon_that_looks_too_late_is_dropped(void **state)
+TEST(a_daemon_that_looks_too_late_is_dropped)
 {
-	(void)state;
 	wait_all(ARGS(A1, B1));
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
 	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
@@ -595,9 +565,8 @@ static void a_daemon_that_looks_too_late_is_dropped(void **state)
 }
 
 /* A waiter that comes late is not dead, whatever its call does before it takes. */
-static void a_waiter_that_comes_late_is_not_dead(void **state)
+TEST(a_waiter_that_comes_late_is_not_dead)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	wait_all(ARGS(A1, A2, B1));
 	send_ready(1);
@@ -612,9 +581,8 @@ static void a_waiter_that_comes_late_is_not_dead(void **state)
 }
 
 /* If the daemon lives, only the waiter that missed its offer is dropped. */
-static void a_missed_offer_costs_only_that_waiter_its_place(void **state)
+TEST(a_missed_offer_costs_only_that_waiter_its_place)
 {
-	(void)state;
 	wait_all(ARGS(A1, B1, A2));
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, B1 1000");
@@ -624,9 +592,8 @@ static void a_missed_offer_costs_only_that_waiter_its_place(void **state)
 	assert_string_equal(notified(), "A1 0, B1 0"); /* A1 joins again, but it is B1's turn */
 }
 
-static void a_daemon_that_nothing_reaches_has_a_brief_offer(void **state)
+TEST(a_daemon_that_nothing_reaches_has_a_brief_offer)
 {
-	(void)state;
 	wait_all(ARGS(UNHEARD, A1, B1));
 	send_ready(1);
 	assert_string_equal(notified(), "B1 200");
@@ -639,40 +606,4 @@ static void a_daemon_that_nothing_reaches_has_a_brief_offer(void **state)
 	wait_all(ARGS(A1, B1, UNHEARD)); /* such a daemon does not guard either */
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 500 });
 	assert_string_equal(notified(), "A1 500, B1 1500");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_receive_calls_the_next_when_more_is_ready, empty_all),
-		cmocka_unit_test_teardown(what_does_not_fit_is_for_the_next, empty_all),
-		cmocka_unit_test_teardown(as_many_are_called_as_take_it, empty_all),
-		cmocka_unit_test_teardown(a_waiter_that_comes_in_vain_keeps_its_place, empty_all),
-		cmocka_unit_test_teardown(an_offer_that_was_taken_is_no_longer_one, empty_all),
-		cmocka_unit_test_teardown(the_last_try_leaves, empty_all),
-		cmocka_unit_test_teardown(a_waiter_that_takes_leaves, empty_all),
-		cmocka_unit_test_teardown(a_waiter_that_leaves_passes_its_offer_on, empty_all),
-		cmocka_unit_test_teardown(a_waiter_that_leaves_passes_its_look_on, empty_all),
-		cmocka_unit_test_teardown(a_waiter_of_two_queues_waits_in_both, empty_all),
-		cmocka_unit_test_teardown(queues_that_must_exist_are_looked_at_first, empty_all),
-		cmocka_unit_test_teardown(a_waiter_of_two_queues_looks_at_the_earlier, empty_all),
-		cmocka_unit_test_teardown(a_foreign_key_of_the_second_queue_stops_the_first, empty_all),
-		cmocka_unit_test_teardown(a_replay_changes_no_wait_queue, empty_all),
-		cmocka_unit_test_teardown(a_waiter_that_is_to_call_again_does_not_wait_yet, empty_all),
-		cmocka_unit_test_teardown(a_paused_queue_calls_no_waiter, empty_all),
-		cmocka_unit_test_teardown(what_came_due_in_a_pause_is_looked_for, empty_all),
-		cmocka_unit_test_teardown(a_deleted_queue_keeps_its_waiters, empty_all),
-		cmocka_unit_test_teardown(a_visibility_that_ends_is_looked_for, empty_all),
-		cmocka_unit_test_teardown(a_visibility_of_one_that_barged_is_looked_for, empty_all),
-		cmocka_unit_test_teardown(what_is_due_is_the_first_ones, empty_all),
-		cmocka_unit_test_teardown(a_dead_daemon_is_dropped_and_the_guard_takes, empty_all),
-		cmocka_unit_test_teardown(any_daemon_can_die, empty_all),
-		cmocka_unit_test_teardown(any_call_drops_a_dead_daemon, empty_all),
-		cmocka_unit_test_teardown(a_daemon_that_looks_too_late_is_dropped, empty_all),
-		cmocka_unit_test_teardown(a_waiter_that_comes_late_is_not_dead, empty_all),
-		cmocka_unit_test_teardown(a_missed_offer_costs_only_that_waiter_its_place, empty_all),
-		cmocka_unit_test_teardown(a_daemon_that_nothing_reaches_has_a_brief_offer, empty_all),
-	};
-
-	return cmocka_run_group_tests_name("queue line scripts", tests, open_all, close_all);
 }

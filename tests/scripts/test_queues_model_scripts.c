@@ -4,17 +4,11 @@
  * equal the model's.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "random_walk.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { MESSAGES = 60, STEPS = 800, VISIBILITY_MS = 50, MAX_RECEIVES = 3, BASE_MS = 5, CEILING_MS = 12, PAGE = 7 };
 
@@ -243,13 +237,14 @@ static void assert_listed(void)
 	assert_int_equal(shown, ready_count);
 }
 
-static void every_step_is_as_in_the_model(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(every_step_is_as_in_the_model)
 {
 	static void (*const operations[])(void) = { send_one, send_one, send_one,    receive_some, receive_some,
 						    end_one,  end_one,  extend_some, patch_one,    delete_one };
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	random_begin(7);
 	settings.max_receives = MAX_RECEIVES;
 	settings.backoff_base_ms = BASE_MS;
@@ -267,14 +262,4 @@ static void every_step_is_as_in_the_model(void **state)
 		if (i % 5 == 0)
 			assert_listed();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(every_step_is_as_in_the_model, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("queue scripts, the model", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

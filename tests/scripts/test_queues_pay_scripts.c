@@ -2,16 +2,9 @@
  * queue_delivery_pay: which deliveries of a receive with an Idempotency-Key a policy admits is
  * decided once, for all requests with that key. The test sets Redis's clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { PAYING_MS = 2000, HOLD_MS = 500 };
 #define RECORD "p:idem:{1}"
@@ -78,12 +71,13 @@ static int64_t pay(const char *nonce, const char *hold_ms, const char *first, co
 	return (int64_t)r.reply->elements - QUEUE_DELIVERY_PAY_SEQUENCE;
 }
 
-static void the_first_decides_for_all(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = make_queue);
+
+TEST(the_first_decides_for_all)
 {
 	char first[17];
 	int policies;
 
-	(void)state;
 	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
 	assert_int_equal(policies, 1);
 	snprintf(first, sizeof(first), "%s", sequences[0]);
@@ -102,11 +96,10 @@ static void the_first_decides_for_all(void **state)
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 }
 
-static void all_is_paid(void **state)
+TEST(all_is_paid)
 {
 	int policies;
 
-	(void)state;
 	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
 	int64_t kept_ms = server_command(&r, "PTTL " RECORD)->integer;
 	for (int again = 0; again < 2; again++) {
@@ -118,11 +111,10 @@ static void all_is_paid(void **state)
 	assert_int_equal(server_command(&r, "PTTL " RECORD)->integer, kept_ms);
 }
 
-static void of_what_all_went_back_there_is_no_record(void **state)
+TEST(of_what_all_went_back_there_is_no_record)
 {
 	int policies;
 
-	(void)state;
 	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
 	assert_int_equal(pay(NONCE_A, "500", NULL, NULL), 0);
 	assert_counts(&r, "q", 3, 0, 0, 0);
@@ -135,11 +127,10 @@ static void of_what_all_went_back_there_is_no_record(void **state)
 	assert_int_equal(pay(NONCE_B, "", sequences[0], sequences[1]), 2);
 }
 
-static void without_a_policy_nothing_is_held(void **state)
+TEST(without_a_policy_nothing_is_held)
 {
 	int policies;
 
-	(void)state;
 	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
 	run(&r, &queue_put_script, queue_keys("q"), ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-2"));
 	assert_int_equal(pay(NONCE_A, "500", NULL, NULL), 0);
@@ -147,11 +138,10 @@ static void without_a_policy_nothing_is_held(void **state)
 	assert_int_equal(receive_plainly(), 3);
 }
 
-static void what_is_done_comes_back_whole(void **state)
+TEST(what_is_done_comes_back_whole)
 {
 	int policies;
 
-	(void)state;
 	assert_int_equal(receive(NONCE_A, "1", &policies), 3);
 	assert_counts(&r, "q", 0, 0, 0, 0);
 	assert_int_equal(pay(NONCE_A, "0", sequences[2], NULL), 1);
@@ -163,7 +153,7 @@ static void what_is_done_comes_back_whole(void **state)
 }
 
 /* No other request pays while the first one may still do so. */
-static void a_replay_awaits_the_payment(void **state)
+TEST(a_replay_awaits_the_payment)
 {
 	static const char *const acknowledges[] = { "0", "1" };
 	int policies;
@@ -179,12 +169,11 @@ static void a_replay_awaits_the_payment(void **state)
 	}
 }
 
-static void a_foreign_key_changes_nothing(void **state)
+TEST(a_foreign_key_changes_nothing)
 {
 	const char *keys[QUEUE_KEYS + 2] = { NULL };
 	int policies;
 
-	(void)state;
 	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
 	server_command(&r, "DEL %s", queue_key("q", ":delayed"));
 	server_command(&r, "SET %s x", queue_key("q", ":delayed"));
@@ -198,11 +187,10 @@ static void a_foreign_key_changes_nothing(void **state)
 }
 
 /* Each of two queues has its own decision. */
-static void two_queues_pay_apart(void **state)
+TEST(two_queues_pay_apart)
 {
 	const char *both[2 * QUEUE_KEYS + 1] = { NULL }, *own[QUEUE_KEYS + 2] = { NULL };
 
-	(void)state;
 	put_policy("z");
 	memcpy(both, queue_keys("q"), QUEUE_KEYS * sizeof(*both));
 	for (size_t i = 0; i < QUEUE_KEYS; i++)
@@ -226,21 +214,4 @@ static void two_queues_pay_apart(void **state)
 	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0);
 	for (size_t i = 0; i < 2 * QUEUE_KEYS; i++)
 		free((char *)(uintptr_t)both[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_first_decides_for_all, make_queue),
-		cmocka_unit_test_setup(all_is_paid, make_queue),
-		cmocka_unit_test_setup(of_what_all_went_back_there_is_no_record, make_queue),
-		cmocka_unit_test_setup(without_a_policy_nothing_is_held, make_queue),
-		cmocka_unit_test_setup(what_is_done_comes_back_whole, make_queue),
-		cmocka_unit_test_setup(a_replay_awaits_the_payment, make_queue),
-		cmocka_unit_test_setup(a_foreign_key_changes_nothing, make_queue),
-		cmocka_unit_test_setup(two_queues_pay_apart, make_queue),
-	};
-
-	return cmocka_run_group_tests_name("payments of a receive", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

@@ -3,17 +3,11 @@
  * redrives all at once, into their own queue.) The test sets Redis's clock.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -61,11 +55,12 @@ static int64_t due_at(const char *queue, const char *id)
 	return item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer;
 }
 
-static void they_are_due_one_after_the_other(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(they_are_due_one_after_the_other)
 {
 	static const char *const ids[] = { "a", "b", "c" };
 
-	(void)state;
 	for (int chosen = 0; chosen < 2; chosen++) {
 		script_stage_empty(NULL);
 		for (size_t i = 0; i < 3; i++)
@@ -93,12 +88,11 @@ static void they_are_due_one_after_the_other(void **state)
 }
 
 /* A letter moves as it was sent, but without its ttl, worker, reason and number of deliveries. */
-static void a_letter_moves_as_it_is(void **state)
+TEST(a_letter_moves_as_it_is)
 {
 	char body[10001] = "";
 	int64_t duplicates;
 
-	(void)state;
 	memset(body, '1', sizeof(body) - 1);
 	for (int large = 0; large < 2; large++) {
 		script_stage_empty(NULL);
@@ -135,9 +129,8 @@ static void a_letter_moves_as_it_is(void **state)
 }
 
 /* The other queue knows the letter by the id that the daemon made. */
-static void an_id_stays(void **state)
+TEST(an_id_stays)
 {
-	(void)state;
 	make_dead((struct outgoing){ .body = "1" });
 	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "100", "-1", "-1", ""));
 	char *id = strdup(item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str);
@@ -148,13 +141,12 @@ static void an_id_stays(void **state)
 	free(id);
 }
 
-static void taken_ids_stay_dead(void **state)
+TEST(taken_ids_stay_dead)
 {
 	static const char *const ids[] = { "ready", "dead", "flies", "done", "free" };
 	char receipt[64];
 	int64_t duplicates;
 
-	(void)state;
 	for (int chosen = 0; chosen < 2; chosen++) {
 		script_stage_empty(NULL);
 		for (size_t i = 0; i < 5; i++)
@@ -181,12 +173,11 @@ static void taken_ids_stay_dead(void **state)
 }
 
 /* Most of the letters stay, over several steps. `limit` counts only those that move. */
-static void steps_pass_what_stays(void **state)
+TEST(steps_pass_what_stays)
 {
 	static char ids[1000][16];
 	int64_t duplicates;
 
-	(void)state;
 	make_dead_many(1500, "1");
 	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", ""));
 	int first = atoi(item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str + 1);
@@ -204,11 +195,10 @@ static void steps_pass_what_stays(void **state)
 }
 
 /* A step moves 4 MiB at most, so that it does not hold Redis for long. */
-static void large_ones_take_steps(void **state)
+TEST(large_ones_take_steps)
 {
 	char *body = calloc(1, 1000001);
 
-	(void)state;
 	memset(body, '1', 1000000);
 	make_dead_many(10, body);
 	free(body);
@@ -227,9 +217,8 @@ static void large_ones_take_steps(void **state)
 }
 
 /* One letter is past its retention, and another died without a script noticing. */
-static void time_counts_first(void **state)
+TEST(time_counts_first)
 {
-	(void)state;
 	struct queue_settings settings = standard_settings;
 	settings.dead_retention_ms = 1000;
 	queue_put(&r, "q", settings);
@@ -243,9 +232,8 @@ static void time_counts_first(void **state)
 	assert_int_equal(queue_get(&r, "q").died, 2);
 }
 
-static void a_waiter_of_the_other_queue_is_called(void **state)
+TEST(a_waiter_of_the_other_queue_is_called)
 {
-	(void)state;
 	line_attend(&r, "p:queue:{p}");
 	make_dead((struct outgoing){ .id = "a" });
 	assert_int_equal(queue_wait(&r, "p", QUEUE_TICKET(DAEMON_A, 1, 1), MINUTE_MS, 0), 0);
@@ -253,20 +241,4 @@ static void a_waiter_of_the_other_queue_is_called(void **state)
 	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, NULL), 1);
 	assert_string_equal(line_published(&r), "A1 0");
 	line_subscribe(&r, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(they_are_due_one_after_the_other, script_stage_empty),
-		cmocka_unit_test_setup(a_letter_moves_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(an_id_stays, script_stage_empty),
-		cmocka_unit_test_setup(taken_ids_stay_dead, script_stage_empty),
-		cmocka_unit_test_setup(steps_pass_what_stays, script_stage_empty),
-		cmocka_unit_test_setup(large_ones_take_steps, script_stage_empty),
-		cmocka_unit_test_setup(time_counts_first, script_stage_empty),
-		cmocka_unit_test_setup(a_waiter_of_the_other_queue_is_called, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("redriven messages", tests, script_stage_open_by_clock, script_stage_close);
 }

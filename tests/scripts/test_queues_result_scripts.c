@@ -2,16 +2,9 @@
  * What results leave in Redis, and for how long; and which daemons are named beside a message
  * because they wait for its end. The test sets Redis's clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { RESULT_MS = 150000 };
 
@@ -100,9 +93,10 @@ static void assert_state(const char *id, const char *wanted)
 
 /* ---- What is kept ---- */
 
-static void what_is_done_is_trimmed(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(what_is_done_is_trimmed)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	deliver("a");
 	assert_int_equal(complete("7"), 3);
@@ -124,9 +118,8 @@ static void what_is_done_is_trimmed(void **state)
 }
 
 /* Kept results are dropped at their time, whatever the setting is by then. */
-static void the_end_of_the_setting_leaves_nothing(void **state)
+TEST(the_end_of_the_setting_leaves_nothing)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	deliver("a");
 	look(DAEMON_ONE, "20000");
@@ -143,9 +136,8 @@ static void the_end_of_the_setting_leaves_nothing(void **state)
 }
 
 /* A longer dedupe_ms outlives the result. */
-static void an_id_outlives_its_result(void **state)
+TEST(an_id_outlives_its_result)
 {
-	(void)state;
 	keep(RESULT_MS, 2 * RESULT_MS);
 	deliver("a");
 	assert_int_equal(complete("7"), 3);
@@ -160,9 +152,8 @@ static void an_id_outlives_its_result(void **state)
 }
 
 /* The mark of a done message has the group, and is dropped with it. */
-static void a_group_continues(void **state)
+TEST(a_group_continues)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .group = "g" });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "b", .group = "g" });
@@ -183,11 +174,10 @@ static void a_group_continues(void **state)
  * If a message was acknowledged at once for a client that had left, its return makes it ready
  * again.
  */
-static void what_returns_is_not_done(void **state)
+TEST(what_returns_is_not_done)
 {
 	char taken[17], stored[128], content[128];
 
-	(void)state;
 	keep(RESULT_MS, 0);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	assert_int_equal(queue_take(&r, "q", 1), 1);
@@ -202,9 +192,8 @@ static void what_returns_is_not_done(void **state)
 	assert_int_equal(size_of("ZCARD", ":flight"), 0);
 }
 
-static void without_memory_nothing_is_settled(void **state)
+TEST(without_memory_nothing_is_settled)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	deliver("a");
 	server_command(&r, "CONFIG SET maxmemory 1");
@@ -232,9 +221,8 @@ static void assert_named(const char *daemons)
 	assert_string_equal(names, daemons);
 }
 
-static void daemons_are_named_while_they_wait(void **state)
+TEST(daemons_are_named_while_they_wait)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	deliver("a");
 	look(DAEMON_ONE, "1000");
@@ -252,9 +240,8 @@ static void daemons_are_named_while_they_wait(void **state)
 }
 
 /* A look that waits on does not return the body. */
-static void only_the_last_look_has_the_body(void **state)
+TEST(only_the_last_look_has_the_body)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	queue_message_send(&r, "q", (struct outgoing){ .body = "{\"n\":1}" });
 	snprintf(seq, sizeof(seq), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
@@ -269,9 +256,8 @@ static void only_the_last_look_has_the_body(void **state)
  * A waiter looks when time alone may end the message: by the last delivery's visibility, or by its
  * ttl.
  */
-static void a_waiter_looks_when_time_may_end_it(void **state)
+TEST(a_waiter_looks_when_time_may_end_it)
 {
-	(void)state;
 	keep(RESULT_MS, 0);
 	deliver(NULL);
 	look(DAEMON_ONE, "1000");
@@ -292,22 +278,4 @@ static void a_waiter_looks_when_time_may_end_it(void **state)
 	pass_ms(5000);
 	look(DAEMON_ONE, "1000");
 	assert_int_equal(outcome(&r), QUEUE_MESSAGE_WAIT_ABSENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_is_done_is_trimmed, script_stage_empty),
-		cmocka_unit_test_teardown(the_end_of_the_setting_leaves_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(an_id_outlives_its_result, script_stage_empty),
-		cmocka_unit_test_teardown(a_group_continues, script_stage_empty),
-		cmocka_unit_test_teardown(what_returns_is_not_done, script_stage_empty),
-		cmocka_unit_test_teardown(without_memory_nothing_is_settled, script_stage_empty),
-		cmocka_unit_test_teardown(daemons_are_named_while_they_wait, script_stage_empty),
-		cmocka_unit_test_teardown(only_the_last_look_has_the_body, script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_looks_when_time_may_end_it, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("queue result scripts", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

@@ -4,17 +4,11 @@
  * test_queues_delivery_scripts.c. Whole queues: test_queues_admin_scripts.c.)
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define TICKET QUEUE_TICKET(DAEMON_A, 1, 1)
 /* ARGV of queue_message_receive for a client that does not wait. */
@@ -46,9 +40,10 @@ static void assert_received_ids(int64_t count, const char *const ids[])
 		assert_string_equal(received(&r, (size_t)i, RECEIVED_ID)->str, ids[i]);
 }
 
-static void a_message_arrives_as_it_was_sent(void **state)
+SUITE(.open = open_all, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_message_arrives_as_it_was_sent)
 {
-	(void)state;
 	assert_int_equal(queue_message_send(&r, "q",
 					    (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }),
 			 1);
@@ -67,11 +62,10 @@ static void a_message_arrives_as_it_was_sent(void **state)
 	free(id);
 }
 
-static void a_taken_id_is_a_duplicate(void **state)
+TEST(a_taken_id_is_a_duplicate)
 {
 	char receipt[64];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 5000 });
 	int64_t due = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	unchanged(&r, {
@@ -89,11 +83,10 @@ static void a_taken_id_is_a_duplicate(void **state)
 	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* dead, so no longer delivered */
 }
 
-static void an_id_is_unique_within_a_batch_too(void **state)
+TEST(an_id_is_unique_within_a_batch_too)
 {
 	const struct outgoing batch[] = { { .id = "a", .body = "1" }, { .id = "a", .body = "2" }, { .id = "b" } };
 
-	(void)state;
 	assert_int_equal(queue_send_all(&r, "q", batch, 3), 2);
 	assert_int_equal(sent(&r, 1, QUEUE_SENT_OUTCOME)->integer, 1);
 	assert_counts(&r, "q", 2, 0, 0, 0);
@@ -101,11 +94,10 @@ static void an_id_is_unique_within_a_batch_too(void **state)
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
 }
 
-static void a_generated_id_is_an_id_like_any_other(void **state)
+TEST(a_generated_id_is_an_id_like_any_other)
 {
 	char next[24], after_next[24];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
 	char *id = strdup(sent(&r, 0, QUEUE_SENT_ID)->str);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 0);
@@ -136,11 +128,10 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	assert_counts(&r, "q", 7, 0, 0, 0);
 }
 
-static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
+TEST(a_message_past_its_ttl_is_dropped_and_counted)
 {
 	char receipt[64];
 
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "waits", .ttl_ms = 5 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "flies", .ttl_ms = 5 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "stays" });
@@ -177,11 +168,10 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_int_equal(counts.dead, 0);
 }
 
-static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
+TEST(a_crowd_past_its_ttl_does_not_hide_what_waits)
 {
 	struct outgoing batch[BATCH_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < BATCH_MAX; i++)
 		batch[i] = (struct outgoing){ .ttl_ms = 1 };
 	for (int i = 0; i < 15; i++)
@@ -198,12 +188,11 @@ static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 0);
 }
 
-static void a_reply_stays_within_a_mebibyte(void **state)
+TEST(a_reply_stays_within_a_mebibyte)
 {
 	enum { BIG = 600 * 1024, HUGE_ONE = 1100 * 1024 };
 	char *big = malloc(HUGE_ONE + 1);
 
-	(void)state;
 	memset(big, '7', HUGE_ONE);
 	big[HUGE_ONE] = '\0';
 	queue_message_send(&r, "q", (struct outgoing){ .id = "huge", .body = big });
@@ -220,12 +209,11 @@ static void a_reply_stays_within_a_mebibyte(void **state)
 	assert_received_ids(2, ARGS("big too", "small"));
 }
 
-static void a_retry_gets_the_first_answer(void **state)
+TEST(a_retry_gets_the_first_answer)
 {
 	const struct outgoing m = { .body = "1" };
 	char id[32], receipt[64];
 
-	(void)state;
 	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			FINGERPRINT_A);
 	snprintf(id, sizeof(id), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
@@ -330,7 +318,7 @@ static void run_beside_a_foreign_key(const struct script *script, const char *co
  * Each script, with the keys ('!') that it must refuse if they are foreign. It may refuse another
  * key, but then changes nothing.
  */
-static void a_foreign_key_half_applies_nothing(void **state)
+TEST(a_foreign_key_half_applies_nothing)
 {
 	char seq[32], nonce[32];
 	const struct {
@@ -377,7 +365,6 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!..." },
 	};
 
-	(void)state;
 	/* Each key gets either of two types, with and without waiters. */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
@@ -392,9 +379,8 @@ static void a_foreign_key_half_applies_nothing(void **state)
 }
 
 /* A delayed message is due, and a delivery has ended. The next receive would move both. */
-static void a_foreign_key_stops_what_time_has_changed(void **state)
+TEST(a_foreign_key_stops_what_time_has_changed)
 {
-	(void)state;
 	for (size_t k = 0; k < 2 * KEYS_WITHOUT_GROUPS; k++) {
 		script_stage_empty(NULL);
 		queue_message_send(&r, "q", (struct outgoing){ .id = "flies" });
@@ -407,9 +393,8 @@ static void a_foreign_key_stops_what_time_has_changed(void **state)
 	}
 }
 
-static void a_record_that_is_not_ours_is_refused(void **state)
+TEST(a_record_that_is_not_ours_is_refused)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
 	server_command(&r, "HSET %s %s gibberish", queue_key("q", ""), seq);
@@ -429,7 +414,7 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 }
 
 /* Every script refuses a queue of a newer daemon, and changes nothing. */
-static void a_newer_layout_is_refused(void **state)
+TEST(a_newer_layout_is_refused)
 {
 	char seq[32], nonce[32];
 	const struct {
@@ -466,7 +451,6 @@ static void a_newer_layout_is_refused(void **state)
 		{ &queue_leave_script, ARGS(TICKET, "") },
 	};
 
-	(void)state;
 	make_one_of_each(seq, nonce, false);
 	make_schedule_due();
 	assert_string_equal(server_command(&r, "HGET %s layout", queue_key("q", ""))->str, "1");
@@ -476,9 +460,8 @@ static void a_newer_layout_is_refused(void **state)
 }
 
 /* Each script that creates a queue writes its layout. */
-static void each_queue_has_a_layout(void **state)
+TEST(each_queue_has_a_layout)
 {
-	(void)state;
 	queue_message_send(&r, "sent", (struct outgoing){ 0 });
 	queue_put(&r, "put", standard_settings);
 	run(&r, &queue_schedule_put_script, queue_keys("scheduled"), EVERY("s", "=1000"));
@@ -495,25 +478,4 @@ static void each_queue_has_a_layout(void **state)
 	static const char *const queues[] = { "sent", "put", "scheduled", "returned" };
 	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
 		assert_string_equal(server_command(&r, "HGET %s layout", queue_key(queues[i], ""))->str, "1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_message_arrives_as_it_was_sent, script_stage_empty),
-		cmocka_unit_test_setup(a_newer_layout_is_refused, script_stage_empty),
-		cmocka_unit_test_setup(each_queue_has_a_layout, script_stage_empty),
-		cmocka_unit_test_setup(a_taken_id_is_a_duplicate, script_stage_empty),
-		cmocka_unit_test_setup(an_id_is_unique_within_a_batch_too, script_stage_empty),
-		cmocka_unit_test_setup(a_generated_id_is_an_id_like_any_other, script_stage_empty),
-		cmocka_unit_test_setup(a_message_past_its_ttl_is_dropped_and_counted, script_stage_empty),
-		cmocka_unit_test_setup(a_crowd_past_its_ttl_does_not_hide_what_waits, script_stage_empty),
-		cmocka_unit_test_setup(a_reply_stays_within_a_mebibyte, script_stage_empty),
-		cmocka_unit_test_setup(a_retry_gets_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stops_what_time_has_changed, script_stage_empty),
-		cmocka_unit_test_setup(a_record_that_is_not_ours_is_refused, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, open_all, script_stage_close);
 }

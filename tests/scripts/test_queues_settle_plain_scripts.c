@@ -3,17 +3,10 @@
  * the longer way leaves, which the test reaches by adding a rejection of nothing. The test sets
  * Redis's clock.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { COUNT = 3, MINUTE_MS = 60000, OUTCOMES_MAX = 2 * COUNT };
 #define NOTHING "0000000000000001." NONCE_B
@@ -81,9 +74,10 @@ static char *settle(size_t i, const char *reject, char outcomes[OUTCOMES_MAX])
 	return server_picture(&r);
 }
 
-static void alone_they_are_as_beside_others(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
+
+TEST(alone_they_are_as_beside_others)
 {
-	(void)state;
 	line_attend(&r, "p:queue:{q}");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char outcomes[2][OUTCOMES_MAX];
@@ -93,12 +87,4 @@ static void alone_they_are_as_beside_others(void **state)
 		free(alone);
 		free(beside);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(alone_they_are_as_beside_others) };
-
-	return cmocka_run_group_tests_name("acknowledgements alone", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

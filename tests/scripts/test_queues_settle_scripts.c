@@ -3,16 +3,9 @@
  * queue_delivery_acknowledge or queue_delivery_reject would, all at one instant, and none if a key
  * is foreign.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { EXPIRED, ACKNOWLEDGED, REJECTED };
 
@@ -39,14 +32,15 @@ static void assert_outcomes(const int outcomes[], size_t count)
 }
 #define OUTCOMES(...) assert_outcomes((const int[]){ __VA_ARGS__ }, sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))
 
-static void each_ends_as_it_would_alone(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(each_ends_as_it_would_alone)
 {
 	const struct outgoing batch[] = { { .id = "done" },
 					  { .id = "later", .priority = 5 },
 					  { .id = "dead", .priority = 6, .max_receives = 1 },
 					  { .id = "kept", .priority = 7 } };
 
-	(void)state;
 	queue_send_all(&r, "q", batch, 4);
 	receive(4, 30000, NONCE_A, 0);
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1], receipts[2]), 7000), 3);
@@ -72,11 +66,10 @@ static void each_ends_as_it_would_alone(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 1);
 }
 
-static void without_a_delay_the_backoff_holds(void **state)
+TEST(without_a_delay_the_backoff_holds)
 {
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	settings.backoff_base_ms = 1000;
 	settings.backoff_max_ms = 60000;
 	queue_put(&r, "q", settings);
@@ -95,9 +88,8 @@ static void without_a_delay_the_backoff_holds(void **state)
 			 now_ms + queue_backoff_ms(receipts[is_a_first ? 1 : 0], 1000));
 }
 
-static void a_stale_one_does_not_stop_the_others(void **state)
+TEST(a_stale_one_does_not_stop_the_others)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	for (int i = 0; i < 5; i++)
 		queue_message_send(&r, "q", (struct outgoing){ 0 });
@@ -122,9 +114,8 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 }
 
 /* A receipt named twice: the second one sees the effect of the first. */
-static void the_same_receipt_counts_once(void **state)
+TEST(the_same_receipt_counts_once)
 {
-	(void)state;
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive(2, 30000, NONCE_A, 0);
 	const char *a = receipts[0], *b = receipts[1];
@@ -140,9 +131,8 @@ static void the_same_receipt_counts_once(void **state)
 	OUTCOMES(ACKNOWLEDGED, EXPIRED); /* b's old receipt was rejected */
 }
 
-static void one_past_its_ttl_is_dropped_and_counted(void **state)
+TEST(one_past_its_ttl_is_dropped_and_counted)
 {
-	(void)state;
 	queue_send_all(&r, "q",
 		       (const struct outgoing[]){ { .id = "a", .ttl_ms = 30 }, { .id = "b", .ttl_ms = 30 }, { 0 } }, 3);
 	receive(3, 30000, NONCE_A, 0);
@@ -152,13 +142,12 @@ static void one_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_int_equal(queue_get(&r, "q").expired, 2);
 }
 
-static void a_hundred_of_each_fit(void **state)
+TEST(a_hundred_of_each_fit)
 {
 	static char copies[2 * BATCH_MAX][64];
 	const char *done[BATCH_MAX + 1] = { NULL }, *reject[BATCH_MAX + 1] = { NULL };
 	const struct outgoing batch[BATCH_MAX] = { 0 };
 
-	(void)state;
 	for (size_t half = 0; half < 2; half++) {
 		queue_send_all(&r, "q", batch, BATCH_MAX);
 		receive(BATCH_MAX, 30000, NONCE_A, 0);
@@ -172,12 +161,11 @@ static void a_hundred_of_each_fit(void **state)
 	assert_counts(&r, "q", 0, BATCH_MAX, 0, 0);
 }
 
-static void a_replay_gets_the_first_outcomes(void **state)
+TEST(a_replay_gets_the_first_outcomes)
 {
 	const char *record = queue_key("q", ":idem:k");
 	char record_key[64], nonce[17], seq[17];
 
-	(void)state;
 	snprintf(record_key, sizeof(record_key), "%s", record);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive(1, 30000, NONCE_A, 0);
@@ -198,27 +186,10 @@ static void a_replay_gets_the_first_outcomes(void **state)
 	assert_int_equal(redis_exists(&r, record_key), 0);
 }
 
-static void a_full_redis_can_be_drained(void **state)
+TEST(a_full_redis_can_be_drained)
 {
-	(void)state;
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive(2, 30000, NONCE_A, 0);
 	server_command(&r, "CONFIG SET maxmemory 1");
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1]), 0), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_ends_as_it_would_alone, script_stage_empty),
-		cmocka_unit_test_setup(without_a_delay_the_backoff_holds, script_stage_empty),
-		cmocka_unit_test_setup(a_stale_one_does_not_stop_the_others, script_stage_empty),
-		cmocka_unit_test_setup(the_same_receipt_counts_once, script_stage_empty),
-		cmocka_unit_test_setup(one_past_its_ttl_is_dropped_and_counted, script_stage_empty),
-		cmocka_unit_test_setup(a_hundred_of_each_fit, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_outcomes, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_can_be_drained, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

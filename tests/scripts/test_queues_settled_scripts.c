@@ -9,17 +9,11 @@
  * before was still to be done.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "random_walk.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { STEPS = 3000, EVERY_MS = 100, JITTER_MS = 30, IDS = 40, RECEIPTS = 16 };
 
@@ -215,13 +209,14 @@ static void assert_every_instant_counts(struct schedule before, bool was_to_be_d
 	assert_true(s.next >= before.next);
 }
 
-static void whatever_meets_it_first(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(whatever_meets_it_first)
 {
 	static void (*const steps[])(void) = { send_one,     send_one, receive_some, receive_some,
 					       end_one,      end_one,  patch_one,    delete_one,
 					       redrive,      purge,    look,         change_settings,
 					       put_schedule, look,     put_schedule, run_schedule };
-	(void)state;
 	random_begin(12);
 	made_at_ms = now_ms;
 	put_schedule();
@@ -240,11 +235,10 @@ static void whatever_meets_it_first(void **state)
 }
 
 /* Redis's clock leaps ahead while a receive runs, and is set back. */
-static void a_clock_that_was_ahead_is_healed(void **state)
+TEST(a_clock_that_was_ahead_is_healed)
 {
 	static const int64_t hour_ms = 3600000;
 
-	(void)state;
 	put_schedule();
 	int64_t next = schedule_now().next;
 	*script_clock_us = (now_ms + hour_ms) * 1000;
@@ -256,11 +250,10 @@ static void a_clock_that_was_ahead_is_healed(void **state)
 }
 
 /* A schedule whose last instant has come makes its message, and is deleted nevertheless. */
-static void a_schedule_that_is_due_is_deleted(void **state)
+TEST(a_schedule_that_is_due_is_deleted)
 {
 	char until[32];
 
-	(void)state;
 	snprintf(until, sizeof(until), "=%" PRId64, now_ms + EVERY_MS);
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
 	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", until, "=4", "=skip", "~", "=1", IN_UTC));
@@ -270,16 +263,4 @@ static void a_schedule_that_is_due_is_deleted(void **state)
 	assert_counts(&r, "q", 1, 0, 0, 0);
 	run(&r, &queue_schedule_delete_script, queue_keys("q"), ARGS("s"));
 	assert_int_equal(outcome(&r), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(whatever_meets_it_first, script_stage_empty),
-		cmocka_unit_test_teardown(a_clock_that_was_ahead_is_healed, script_stage_empty),
-		cmocka_unit_test_teardown(a_schedule_that_is_due_is_deleted, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("queue scripts, what has ended", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

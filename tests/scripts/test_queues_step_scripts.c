@@ -3,16 +3,10 @@
  * would hold Redis while it frees all bodies of a queue.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 /* Five of these bodies exceed 4 MiB. A step counts their lengths without reading them. */
 enum { BODY_BYTES = 1000000, SENT = 12, MOST_AT_ONCE = 5 };
@@ -58,46 +52,32 @@ static void takes_steps(const struct script *s, const char *group, const char *w
 	assert_int_equal(atoll(total), SENT);
 }
 
-static void a_purge_of_delayed_messages(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_purge_of_delayed_messages)
 {
-	(void)state;
 	send_large((struct outgoing){ .delay_ms = 60000 });
 	takes_steps(&queue_purge_script, NULL, "delayed");
 }
 
-static void a_purge_of_dead_letters(void **state)
+TEST(a_purge_of_dead_letters)
 {
-	(void)state;
 	send_large((struct outgoing){ 0 });
 	reject_all();
 	takes_steps(&queue_purge_script, NULL, "dead");
 }
 
-static void a_purge_of_a_group(void **state)
+TEST(a_purge_of_a_group)
 {
-	(void)state;
 	send_large((struct outgoing){ .group = "g", .delay_ms = 60000 });
 	takes_steps(&queue_group_purge_script, "g", "delayed");
 	send_large((struct outgoing){ .group = "g" });
 	takes_steps(&queue_group_purge_script, "g", "");
 }
 
-static void a_redrive_of_a_group(void **state)
+TEST(a_redrive_of_a_group)
 {
-	(void)state;
 	send_large((struct outgoing){ .group = "g" });
 	reject_all();
 	takes_steps(&queue_group_redrive_script, "g", "-1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_purge_of_delayed_messages, script_stage_empty),
-		cmocka_unit_test_setup(a_purge_of_dead_letters, script_stage_empty),
-		cmocka_unit_test_setup(a_purge_of_a_group, script_stage_empty),
-		cmocka_unit_test_setup(a_redrive_of_a_group, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

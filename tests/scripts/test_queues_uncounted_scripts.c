@@ -2,16 +2,9 @@
  * Rejects that do not count, on a real Redis: alone and among others of a settle. The message is as
  * it was before its delivery, in front of later messages, and a strict group waits for it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -57,9 +50,10 @@ static const redisReply *look(const char *id, enum item_field field)
 	return item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, field);
 }
 
-static void it_is_not_a_failure(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(it_is_not_a_failure)
 {
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .max_receives = 2 });
 	int64_t sent_at_ms = item_int(&r, REPLY_NOW_MS);
@@ -82,11 +76,10 @@ static void it_is_not_a_failure(void **state)
 	assert_string_equal(look("a", ITEM_STATE)->str, "dead");
 }
 
-static void it_is_due_after_its_delay_and_has_no_backoff(void **state)
+TEST(it_is_due_after_its_delay_and_has_no_backoff)
 {
 	struct queue_settings settings = standard_settings;
 
-	(void)state;
 	settings.backoff_base_ms = settings.backoff_max_ms = MINUTE_MS;
 	queue_put(&r, "q", settings);
 	send("a", NULL);
@@ -101,11 +94,10 @@ static void it_is_due_after_its_delay_and_has_no_backoff(void **state)
 	assert_string_equal(take(1), "a");
 }
 
-static void it_is_in_front_of_what_came_later(void **state)
+TEST(it_is_in_front_of_what_came_later)
 {
 	static char large[9000];
 
-	(void)state;
 	snprintf(large, sizeof(large), "\"%*s\"", (int)sizeof(large) - 8, "");
 	send("a", NULL);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "b", .body = large });
@@ -120,9 +112,8 @@ static void it_is_in_front_of_what_came_later(void **state)
 	assert_string_equal(take(9), "abcde");
 }
 
-static void past_its_ttl_it_is_dropped(void **state)
+TEST(past_its_ttl_it_is_dropped)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .ttl_ms = 30 });
 	take(1);
 	pass_ms(30);
@@ -133,9 +124,8 @@ static void past_its_ttl_it_is_dropped(void **state)
 }
 
 /* A strict group waits for the delay, even after an operator changes it. */
-static void a_strict_group_waits_for_it(void **state)
+TEST(a_strict_group_waits_for_it)
 {
-	(void)state;
 	make_strict();
 	send("a", "g");
 	send("b", "g");
@@ -154,11 +144,10 @@ static void a_strict_group_waits_for_it(void **state)
 }
 
 /* A settle mixes each kind of reject. A delay of -1 in ARGV means no delay. */
-static void a_settle_has_each_kind(void **state)
+TEST(a_settle_has_each_kind)
 {
 	char halves[3][2][32];
 
-	(void)state;
 	queue_put(&r, "q", standard_settings);
 	for (const char *id = "a\0b\0c\0"; *id; id += 2)
 		send(id, NULL);
@@ -177,19 +166,4 @@ static void a_settle_has_each_kind(void **state)
 	assert_int_equal(look("c", ITEM_RECEIVES)->integer, 0);
 	assert_string_equal(look("c", ITEM_REASON)->str, "");
 	assert_string_equal(take(9), "ca"); /* c has been due since it was sent, a since it failed */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(it_is_not_a_failure, script_stage_empty),
-		cmocka_unit_test_setup(it_is_due_after_its_delay_and_has_no_backoff, script_stage_empty),
-		cmocka_unit_test_setup(it_is_in_front_of_what_came_later, script_stage_empty),
-		cmocka_unit_test_setup(past_its_ttl_it_is_dropped, script_stage_empty),
-		cmocka_unit_test_setup(a_strict_group_waits_for_it, script_stage_empty),
-		cmocka_unit_test_setup(a_settle_has_each_kind, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("queue scripts, uncounted rejects", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

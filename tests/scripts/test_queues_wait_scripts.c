@@ -3,17 +3,10 @@
  * messages return that were received for a client that had left. (More on the wait queue:
  * test_queues_line_scripts.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define QUEUE "p:queue:{q}"
@@ -345,10 +338,11 @@ static void the_waiter_that_can_proceed_is_notified(void **state)
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
 }
 
+TEST_ROWS(the_waiter_that_can_proceed_is_notified, changes, name);
+
 /* Without waiters the same changes publish nothing. */
-static void nothing_is_published_without_a_waiter(void **state)
+TEST(nothing_is_published_without_a_waiter)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS(changes); i++) {
 		changes[i].before();
 		changes[i].then();
@@ -358,11 +352,10 @@ static void nothing_is_published_without_a_waiter(void **state)
 	}
 }
 
-static void a_backoff_is_published(void **state)
+TEST(a_backoff_is_published)
 {
 	char wanted[64];
 
-	(void)state;
 	two_in_flight();
 	three_wait();
 	is_rejected();
@@ -372,9 +365,8 @@ static void a_backoff_is_published(void **state)
 }
 
 /* Any look settles ended deliveries, whose messages may be due later than their end. */
-static void what_a_look_makes_due_is_published(void **state)
+TEST(what_a_look_makes_due_is_published)
 {
-	(void)state;
 	configured(900, false);
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 50, NONCE_A), 1);
@@ -393,9 +385,8 @@ static void what_a_look_makes_due_is_published(void **state)
 }
 
 /* The earlier message with the id is past its ttl. */
-static void a_message_with_an_id_that_is_free_again_is_published(void **state)
+TEST(a_message_with_an_id_that_is_free_again_is_published)
 {
-	(void)state;
 	three_wait();
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 5, .ttl_ms = 6 });
 	int64_t sent_ms = item_int(&r, REPLY_NOW_MS);
@@ -407,9 +398,8 @@ static void a_message_with_an_id_that_is_free_again_is_published(void **state)
 	assert_int_equal(queue_get(&r, "q").expired, 1);
 }
 
-static void what_fails_publishes_nothing(void **state)
+TEST(what_fails_publishes_nothing)
 {
-	(void)state;
 	three_wait();
 	server_command(&r, "SET %s foreign", queue_key("q", ":ids"));
 	unchanged(&r, run_fails(&r, &queue_message_send_script, queue_keys("q"),
@@ -420,9 +410,8 @@ static void what_fails_publishes_nothing(void **state)
 /*
  * A dead letter is not settled yet. Without the check, a script would settle it before it refuses.
  */
-static void a_foreign_wait_queue_stops_all(void **state)
+TEST(a_foreign_wait_queue_stops_all)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .max_receives = 1 });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
@@ -447,11 +436,10 @@ static const char *sequence(size_t i)
 	return text[i];
 }
 
-static void what_goes_back_was_not_received(void **state)
+TEST(what_goes_back_was_not_received)
 {
 	const struct outgoing batch[] = { { .id = "a", .max_receives = 1 }, { .body = "2" }, { .body = "3" } };
 
-	(void)state;
 	queue_send_all(&r, "q", batch, 3);
 	for (int i = 0; i < 3; i++) { /* a would be a dead letter if these deliveries counted */
 		assert_int_equal(queue_message_receive(&r, "q", 2, 60000, NONCE_A), 2);
@@ -464,9 +452,8 @@ static void what_goes_back_was_not_received(void **state)
 	}
 }
 
-static void an_ended_delivery_returns_nothing(void **state)
+TEST(an_ended_delivery_returns_nothing)
 {
-	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
 	char seq[32];
@@ -485,9 +472,8 @@ static void an_ended_delivery_returns_nothing(void **state)
  * Messages acknowledged at once for a client that had left. The whole message returns, with its id
  * unless another message has that id.
  */
-static void what_was_acknowledged_for_a_lost_client_returns(void **state)
+TEST(what_was_acknowledged_for_a_lost_client_returns)
 {
-	(void)state;
 	for (int id_is_taken = 0; id_is_taken < 2; id_is_taken++) {
 		char seq[32];
 		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "[1]", .priority = 7 });
@@ -529,9 +515,8 @@ static void end_schedule(void)
 }
 
 /* A refused change of a schedule still makes the message of an instant that has come. */
-static void a_refused_schedule_publishes_what_it_made(void **state)
+TEST(a_refused_schedule_publishes_what_it_made)
 {
-	(void)state;
 	three_wait();
 	put_schedule();
 	assert_string_equal(notified(), "A1 1, C1 1001");
@@ -543,27 +528,4 @@ static void a_refused_schedule_publishes_what_it_made(void **state)
 	assert_int_equal(queue_wait(&r, "q", A1, WAIT_MS, 1), 1);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test_teardown(nothing_is_published_without_a_waiter, empty_all),
-		cmocka_unit_test_teardown(a_backoff_is_published, empty_all),
-		cmocka_unit_test_teardown(what_a_look_makes_due_is_published, empty_all),
-		cmocka_unit_test_teardown(a_message_with_an_id_that_is_free_again_is_published, empty_all),
-		cmocka_unit_test_teardown(what_fails_publishes_nothing, empty_all),
-		cmocka_unit_test_teardown(a_foreign_wait_queue_stops_all, empty_all),
-		cmocka_unit_test_teardown(what_goes_back_was_not_received, empty_all),
-		cmocka_unit_test_teardown(an_ended_delivery_returns_nothing, empty_all),
-		cmocka_unit_test_teardown(what_was_acknowledged_for_a_lost_client_returns, empty_all),
-		cmocka_unit_test_teardown(a_refused_schedule_publishes_what_it_made, empty_all),
-	};
-	static struct CMUnitTest tests[ROWS(others) + ROWS(changes)];
-
-	memcpy(tests, others, sizeof(others));
-	for (size_t i = 0; i < ROWS(changes); i++)
-		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = changes[i].name,
-							       .test_func = the_waiter_that_can_proceed_is_notified,
-							       .teardown_func = empty_all,
-							       .initial_state = (void *)(uintptr_t)&changes[i] };
-	return cmocka_run_group_tests_name("queue wait scripts", tests, open_all, close_all);
-}
+SUITE(.open = open_all, .close = close_all, .after = empty_all);

@@ -4,18 +4,12 @@
  * notified to, and one of them may hang.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "line_look.h"
 #include "queue_calls.h"
 #include "random_walk.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { STEPS = 3000, DAEMONS = 3, WAITERS = 9, RECEIPTS = 8, WAIT_MS = 20000, LATE_MS = 2100 };
 
@@ -233,17 +227,15 @@ static int64_t walk(void)
 	return longest_ms;
 }
 
-static void a_waiter_gets_at_once_what_is_ready(void **state)
+TEST(a_waiter_gets_at_once_what_is_ready)
 {
-	(void)state;
 	may_hang = false;
 	assert_int_equal(walk(), 0);
 }
 
 /* An offer lapses after a second. The next waiter may be of the daemon that hangs, too. */
-static void or_soon_when_a_daemon_hangs(void **state)
+TEST(or_soon_when_a_daemon_hangs)
 {
-	(void)state;
 	may_hang = true;
 	assert_true(walk() <= LATE_MS);
 }
@@ -256,12 +248,4 @@ static int open_all(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_waiter_gets_at_once_what_is_ready, script_stage_empty),
-		cmocka_unit_test_teardown(or_soon_when_a_daemon_hangs, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("queue scripts, waiters", tests, open_all, script_stage_close);
-}
+SUITE(.open = open_all, .close = script_stage_close, .after = script_stage_empty);

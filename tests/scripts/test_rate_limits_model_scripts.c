@@ -3,19 +3,11 @@
  * milliseconds, minutes and a year while parameters change; and all pairs of extreme parameters are
  * tried. Each answer must equal the model's, to the millisecond.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "random_walk.h"
 #include "ratelimit_model.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 static const int64_t begin_ms = INT64_C(1700000000000), year_ms = INT64_C(31622400000);
 
@@ -328,12 +320,13 @@ static void do_anything(struct limit_rule rules[])
 	}
 }
 
-static void clock_leaps_and_parameters_change(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(clock_leaps_and_parameters_change)
 {
 	enum { STEPS = 25000 };
 	struct limit_rule rules[ALGORITHMS_END];
 
-	(void)state;
 	begin_again(1);
 	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		rules[a] = any_rule(a);
@@ -394,11 +387,10 @@ static void pair(int algorithm, const struct limit_rule *one, const struct limit
 	take(algorithm, one, 1);
 }
 
-static void every_pair_of_extremes(void **state)
+TEST(every_pair_of_extremes)
 {
 	struct limit_rule rules[32];
 
-	(void)state;
 	begin_again(2);
 	for (int a = GCRA; a < ALGORITHMS_END; a++) {
 		size_t count = extremes(a, rules);
@@ -409,11 +401,10 @@ static void every_pair_of_extremes(void **state)
 }
 
 /* The totals of a log that has counted 2^52 begin again. That admits no additional call. */
-static void totals_never_leave_exact_numbers(void **state)
+TEST(totals_never_leave_exact_numbers)
 {
 	static const struct limit_rule rule = { 10, 60000, 10, false };
 
-	(void)state;
 	begin_again(3);
 	server_command(&r, "ZADD %s %lld 4503599627370488 %lld 4503599627370494", keys[1], (long long)begin_ms - 60000,
 		       (long long)begin_ms - 1000);
@@ -437,16 +428,4 @@ static void totals_never_leave_exact_numbers(void **state)
 	take(SLIDING_WINDOW, &rule, 2);
 	clock_set(begin_ms + 60000);
 	take(SLIDING_WINDOW, &rule, 9);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(clock_leaps_and_parameters_change, script_stage_empty),
-		cmocka_unit_test_teardown(every_pair_of_extremes, script_stage_empty),
-		cmocka_unit_test_teardown(totals_never_leave_exact_numbers, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit scripts, the model", tests, script_stage_open_by_clock,
-					   script_stage_close);
 }

@@ -3,17 +3,9 @@
  * refusal or a replay, and nothing if a key is foreign. (test_rate_limits_model_scripts.c checks
  * their answers.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window", "p:limit:{a}:x:fixed_window",
 				    NULL };
@@ -46,9 +38,10 @@ static int64_t remaining_of(size_t check)
 
 /* ---- Refusals ---- */
 
-static void a_refusal_writes_nothing(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(a_refusal_writes_nothing)
 {
-	(void)state;
 	for (int a = 0; a < ALGORITHMS; a++) {
 		take(a, "3", "3600000", "3", a == GCRA ? "3" : "0");
 		assert_int_equal(outcome(&r), 1);
@@ -68,9 +61,8 @@ static void a_refusal_writes_nothing(void **state)
  * Limits of other slots refused the call. Each limit here reports its state, and takes nothing
  * unless it counts refusals.
  */
-static void refused_elsewhere(void **state)
+TEST(refused_elsewhere)
 {
-	(void)state;
 	take(FIXED_WINDOW, "5", "86400000", "1", "0");
 	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW], keys[SLIDING_WINDOW]),
 	    ARGS("3", "5", "86400000", "2", "0", "0", "2", "5", "86400000", "2", "1", "0", "1"));
@@ -85,9 +77,8 @@ static void refused_elsewhere(void **state)
 
 /* ---- What is stored ---- */
 
-static void sliding_window_keeps_no_more_than_it_needs(void **state)
+TEST(sliding_window_keeps_no_more_than_it_needs)
 {
-	(void)state;
 	int64_t begun = 0, now = 0;
 	while (now - begun < 200) {
 		take(SLIDING_WINDOW, "100000", "20", "1", "0");
@@ -104,9 +95,8 @@ static void sliding_window_keeps_no_more_than_it_needs(void **state)
 }
 
 /* A flood of counted refusals must not grow the log beyond the entries that still matter. */
-static void sliding_window_of_a_flood_stays_bounded(void **state)
+TEST(sliding_window_of_a_flood_stays_bounded)
 {
-	(void)state;
 	for (int i = 0; i < 1500; i++)
 		take(SLIDING_WINDOW, "50", "3600000", "1", "1");
 	assert_int_equal(remaining(), 0);
@@ -114,9 +104,8 @@ static void sliding_window_of_a_flood_stays_bounded(void **state)
 }
 
 /* A large refund. One step removes 1000 entries of the log; more would delay all other clients. */
-static void a_long_log_is_refunded_at_once(void **state)
+TEST(a_long_log_is_refunded_at_once)
 {
-	(void)state;
 	for (int i = 0; i < 2500; i++)
 		take(SLIDING_WINDOW, "3000", "3600000", "1", "0");
 	run(&r, &ratelimit_refund_script, KEYS(keys[SLIDING_WINDOW]), ARGS("2", "2300", "0"));
@@ -132,9 +121,8 @@ static void a_long_log_is_refunded_at_once(void **state)
 	assert_int_equal(redis_exists(&r, keys[SLIDING_WINDOW]), 0);
 }
 
-static void what_is_whole_again_has_no_key(void **state)
+TEST(what_is_whole_again_has_no_key)
 {
-	(void)state;
 	for (int a = 0; a < ALGORITHMS; a++) {
 		const char *const burst = a == GCRA ? "10" : "0";
 		run(&r, &ratelimit_refund_script, KEYS(keys[a]), ARGS(numbers[a], "5", "0"));
@@ -156,13 +144,12 @@ static void what_is_whole_again_has_no_key(void **state)
 /* ---- Foreign keys, and replays ---- */
 
 /* The key has foreign content or a foreign type, beside other keys or alone. */
-static void a_foreign_key_is_left_alone(void **state)
+TEST(a_foreign_key_is_left_alone)
 {
 	static const char *const plants[][2] = { { "SET %s x", "SADD %s x" },
 						 { "ZADD %s 1 x", "SET %s x" },
 						 { "SET %s x", "RPUSH %s x" } };
 
-	(void)state;
 	for (int i = 0; i < 2 * ALGORITHMS; i++) {
 		int a = i / 2, other = (a + 1) % ALGORITHMS;
 		script_stage_empty(NULL);
@@ -184,7 +171,7 @@ static void a_foreign_key_is_left_alone(void **state)
 	}
 }
 
-static void a_replay_changes_nothing(void **state)
+TEST(a_replay_changes_nothing)
 {
 	const struct {
 		const struct script *script;
@@ -200,7 +187,6 @@ static void a_replay_changes_nothing(void **state)
 	};
 	char record[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(record, sizeof(record), "p:idem:{%zu}", i);
 		for (int n = 0; n < 3; n++) {
@@ -210,20 +196,4 @@ static void a_replay_changes_nothing(void **state)
 		run_with_record_fails(&r, rows[i].script, KEYS(keys[GCRA]), rows[i].args, record, FINGERPRINT_B,
 				      "IDEMPOTENCY_KEY_REUSED");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_refusal_writes_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(refused_elsewhere, script_stage_empty),
-		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, script_stage_empty),
-		cmocka_unit_test_teardown(sliding_window_of_a_flood_stays_bounded, script_stage_empty),
-		cmocka_unit_test_teardown(a_long_log_is_refunded_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(what_is_whole_again_has_no_key, script_stage_empty),
-		cmocka_unit_test_teardown(a_foreign_key_is_left_alone, script_stage_empty),
-		cmocka_unit_test_teardown(a_replay_changes_nothing, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("ratelimit scripts", tests, script_stage_open, script_stage_close);
 }

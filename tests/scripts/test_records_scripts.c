@@ -4,16 +4,10 @@
  * repeat it. The memory is bounded by time, not by the number of jobs.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "queue_calls.h"
 #include "script_stage.h"
+#include "test.h"
 
 enum { JOBS_A_SECOND = 100, SECONDS = 420, MOST_BYTES = 16 * 1000 * 1000 };
 /* The lifetime is the clients' timeout_ms, the wait of a worker's loop, and 30 s. */
@@ -55,9 +49,10 @@ static void work(int second)
 	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(), 0), JOBS_A_SECOND);
 }
 
-static void a_worker_fills_redis_with_nothing(void **state)
+SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(a_worker_fills_redis_with_nothing)
 {
-	(void)state;
 	work(0);
 	long long before = used_memory(), largest = 0;
 	for (int second = 1; second <= SECONDS; second++) {
@@ -69,13 +64,4 @@ static void a_worker_fills_redis_with_nothing(void **state)
 	print_message("%d jobs a second: %lld bytes\n", JOBS_A_SECOND, largest);
 	assert_true(largest < MOST_BYTES);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_worker_fills_redis_with_nothing, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("records", tests, script_stage_open_by_clock, script_stage_close);
 }

@@ -2,17 +2,9 @@
  * The sale scripts on a real Redis, compared with a plain model that gets the instants the scripts
  * used: holds expire all the while, and nothing is ever sold twice.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define S "p:sale:{s}"
 #define SALE_KEYS KEYS(S, S ":claims", S ":holds", S ":users")
@@ -201,9 +193,10 @@ static void sale_is_as_the_model(void)
 	}
 }
 
-static void sales_follow_their_model(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(sales_follow_their_model)
 {
-	(void)state;
 	memset(&m, 0, sizeof(m));
 	m.stock = 20;
 	m.hold = 3;
@@ -230,11 +223,10 @@ static void sales_follow_their_model(void **state)
 
 /* ---- By hand ---- */
 
-static void a_sale_opens_and_closes_to_the_millisecond(void **state)
+TEST(a_sale_opens_and_closes_to_the_millisecond)
 {
 	char id[40];
 
-	(void)state;
 	int64_t opens_at = server_now_ms(&r) + 100, closes_at = opens_at + 100, outcome, now;
 	configure(opens_at, closes_at, 100000, 0, 60000);
 	bool was_open = false;
@@ -250,11 +242,10 @@ static void a_sale_opens_and_closes_to_the_millisecond(void **state)
 	assert_int_equal(confirm(id), 1); /* claims may still be confirmed */
 }
 
-static void a_hold_ends_to_the_millisecond(void **state)
+TEST(a_hold_ends_to_the_millisecond)
 {
 	char id[40];
 
-	(void)state;
 	configure(0, 0, 100000, 0, 1);
 	for (int i = 0; i < 400; i++) {
 		assert_int_equal(claim("u", 1, id), 1);
@@ -267,16 +258,17 @@ static void a_hold_ends_to_the_millisecond(void **state)
 	}
 }
 
+SUITE(.name = "by clock", .open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
+
 /*
  * If more holds have ended than one call settles, the call reports that. It grants nothing that is
  * not in stock.
  */
-static void many_ended_holds_take_several_calls(void **state)
+TEST(many_ended_holds_take_several_calls)
 {
 	enum { HOLDS = 250 };
 	char id[40];
 
-	(void)state;
 	configure(0, 0, HOLDS, 0, 1500);
 	for (int i = 0; i < HOLDS; i++)
 		assert_int_equal(claim("u", 1, id), 1);
@@ -294,11 +286,10 @@ static void many_ended_holds_take_several_calls(void **state)
 	assert_int_equal(configure(0, 0, 230, 0, 1000), SALE_PUT_REPLACED);
 }
 
-static void a_look_reports_that_there_is_more(void **state)
+TEST(a_look_reports_that_there_is_more)
 {
 	char id[40];
 
-	(void)state;
 	configure(0, 0, 150, 150, 1500);
 	for (int i = 0; i < 150; i++)
 		assert_int_equal(claim("u", 1, id), 1);
@@ -315,11 +306,10 @@ static void a_look_reports_that_there_is_more(void **state)
 }
 
 /* The user's own ended holds are among those that are not settled yet. */
-static void a_limit_waits_for_what_is_not_settled(void **state)
+TEST(a_limit_waits_for_what_is_not_settled)
 {
 	char id[40];
 
-	(void)state;
 	configure(0, 0, 1000, 0, 1500);
 	for (int i = 0; i < 120; i++)
 		assert_int_equal(claim(i < 110 ? "u" : "v", 1, id), 1);
@@ -331,11 +321,12 @@ static void a_limit_waits_for_what_is_not_settled(void **state)
 	assert_int_equal(claim("v", 1, id), 1);
 }
 
-static void what_is_missing_has_an_outcome(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
+
+TEST(what_is_missing_has_an_outcome)
 {
 	char id[40];
 
-	(void)state;
 	unchanged(&r, claim("u", 1, id));
 	assert_int_equal(claim("u", 1, id), SALE_CLAIM_ACQUIRE_NO_SALE);
 	assert_int_equal(look(), SALE_GET_ABSENT);
@@ -351,11 +342,10 @@ static void what_is_missing_has_an_outcome(void **state)
 	assert_int_equal(release("x"), SALE_CLAIM_RELEASE_ABSENT);
 }
 
-static void a_replay_gets_the_first_claim(void **state)
+TEST(a_replay_gets_the_first_claim)
 {
 	char id[40];
 
-	(void)state;
 	configure(0, 0, 2, 0, 60000);
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS(i ? "b" : "a", "u", "1"), "p:idem:{k}",
@@ -375,11 +365,10 @@ static void a_replay_gets_the_first_claim(void **state)
 					    "p:idem:{l}", FINGERPRINT_A));
 }
 
-static void a_new_sale_has_nothing_of_the_old_one(void **state)
+TEST(a_new_sale_has_nothing_of_the_old_one)
 {
 	char id[40];
 
-	(void)state;
 	configure(0, 0, 5, 1, 60000);
 	claim("u", 1, id);
 	server_command(&r, "DEL " S);
@@ -409,11 +398,10 @@ static void keep_for(const char *retention_ms)
 	assert_int_equal(outcome(&r), 1);
 }
 
-static void all_keys_of_a_sale_expire_together(void **state)
+TEST(all_keys_of_a_sale_expire_together)
 {
 	char id[40], other[40];
 
-	(void)state;
 	int64_t closes_at = server_now_ms(&r) + 100000;
 	configure(0, closes_at, 100, 0, 60000);
 	assert_expiry(-1, 1);
@@ -445,11 +433,10 @@ static void all_keys_of_a_sale_expire_together(void **state)
 	wait_until(server_keys(&r) == 0, 5000);
 }
 
-static void a_sale_with_many_claims_is_deleted_in_no_time(void **state)
+TEST(a_sale_with_many_claims_is_deleted_in_no_time)
 {
 	char id[40];
 
-	(void)state;
 	configure(0, 0, 1000, 0, 60000);
 	for (int i = 0; i < 1000; i++)
 		claim("u", 1, id);
@@ -464,11 +451,10 @@ static void a_sale_with_many_claims_is_deleted_in_no_time(void **state)
 }
 
 /* (Keys of other types: test_redis_replies.py.) There is also a hold to settle. */
-static void a_foreign_hash_stays_as_it_is(void **state)
+TEST(a_foreign_hash_stays_as_it_is)
 {
 	char id[40] = "";
 
-	(void)state;
 	configure(0, 0, 5, 0, 1);
 	claim("u", 1, id);
 	int64_t claimed_ms = server_now_ms(&r);
@@ -485,24 +471,4 @@ static void a_foreign_hash_stays_as_it_is(void **state)
 		run_fails(&r, &sale_delete_script, SALE_KEYS, ARGS(), "WRONGTYPE");
 		run_fails(&r, &sale_claim_list_script, SALE_KEYS, ARGS("0", "9"), "WRONGTYPE");
 	});
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(sales_follow_their_model),           TEST(a_sale_opens_and_closes_to_the_millisecond),
-		TEST(a_hold_ends_to_the_millisecond),     TEST(what_is_missing_has_an_outcome),
-		TEST(a_replay_gets_the_first_claim),      TEST(a_new_sale_has_nothing_of_the_old_one),
-		TEST(all_keys_of_a_sale_expire_together), TEST(a_sale_with_many_claims_is_deleted_in_no_time),
-		TEST(a_foreign_hash_stays_as_it_is),
-	};
-	const struct CMUnitTest by_clock[] = {
-		TEST(many_ended_holds_take_several_calls),
-		TEST(a_look_reports_that_there_is_more),
-		TEST(a_limit_waits_for_what_is_not_settled),
-	};
-
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close) +
-	       cmocka_run_group_tests(by_clock, script_stage_open_by_clock, script_stage_close);
 }

@@ -3,17 +3,11 @@
  * and the order of waiters.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "line_look.h"
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define SEMAPHORE "p:semaphore:{a}"
 #define PERMITS "p:semaphore:{a}:permits"
@@ -118,12 +112,11 @@ static void ends(const char *permit)
 
 /* ---- Permits ---- */
 
-static void no_more_than_the_limit(void **state)
+TEST(no_more_than_the_limit)
 {
 	static const char *const permits[] = { "p0", "p1", "p2" };
 	int64_t first = 0, last = 0;
 
-	(void)state;
 	look(0, 0, 0);
 	for (int i = 0; i < 3; i++) {
 		const struct permit_try t = { .limit = 3,
@@ -159,9 +152,8 @@ static void no_more_than_the_limit(void **state)
 	assert_int_equal(take(3, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 }
 
-static void permits_end_one_by_one(void **state)
+TEST(permits_end_one_by_one)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	ends("p1");
@@ -177,12 +169,11 @@ static void permits_end_one_by_one(void **state)
 }
 
 /* More permits expire than one step forgets. */
-static void many_permits_end_at_once(void **state)
+TEST(many_permits_end_at_once)
 {
 	enum { LIMIT = 250 };
 	char permit[16];
 
-	(void)state;
 	for (int i = 0; i < LIMIT; i++) {
 		snprintf(permit, sizeof(permit), "p%d", i);
 		assert_int_equal(take(LIMIT, permit), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
@@ -199,9 +190,8 @@ static void many_permits_end_at_once(void **state)
 	look(LIMIT, 2, 0);
 }
 
-static void extend_sets_what_is_left(void **state)
+TEST(extend_sets_what_is_left)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	assert_int_equal(extend("p1", "60000"), 1);
@@ -218,9 +208,8 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(extend("p1", "60000"), SEMAPHORE_PERMIT_EXTEND_ENDED);
 }
 
-static void all_is_forgotten_with_the_last_permit(void **state)
+TEST(all_is_forgotten_with_the_last_permit)
 {
-	(void)state;
 	acquire((struct permit_try){ .limit = 2, .permit = "p1", .ttl_ms = 20 });
 	acquire((struct permit_try){ .limit = 2, .permit = "p2", .ttl_ms = 30 });
 	later(31);
@@ -231,9 +220,8 @@ static void all_is_forgotten_with_the_last_permit(void **state)
 
 /* ---- The wait queue ---- */
 
-static void first_come_first_served(void **state)
+TEST(first_come_first_served)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	int64_t ends_at = item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
@@ -266,9 +254,8 @@ static void first_come_first_served(void **state)
 }
 
 /* For each permit that becomes free a waiter is notified at once. They take them in any order. */
-static void as_many_go_in_as_there_is_room_for(void **state)
+TEST(as_many_go_in_as_there_is_room_for)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	queue_for(2, A1, "p3");
@@ -294,11 +281,10 @@ static void as_many_go_in_as_there_is_room_for(void **state)
 }
 
 /* Permits become free one after the other, or all at once. No more are offered than are free. */
-static void all_that_is_free_is_offered_at_once(void **state)
+TEST(all_that_is_free_is_offered_at_once)
 {
 	static const char *const waiting[] = { A1, B1, A2, C1, B2 };
 
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		for (int i = 0; i < 3; i++)
@@ -324,9 +310,8 @@ static void all_that_is_free_is_offered_at_once(void **state)
  * However often permits become free before that, an offer to a waiter of a dead daemon ends a
  * second after it was made.
  */
-static void an_offer_is_made_once(void **state)
+TEST(an_offer_is_made_once)
 {
-	(void)state;
 	take(3, "p1");
 	take(3, "p2");
 	take(3, "p3");
@@ -349,9 +334,8 @@ static void an_offer_is_made_once(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
+TEST(a_daemon_that_receives_nothing_has_a_brief_offer)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	queue_for(2, D1, "p3");
@@ -369,9 +353,8 @@ static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void one_that_was_dropped_keeps_its_place(void **state)
+TEST(one_that_was_dropped_keeps_its_place)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	int64_t joined_us = *script_clock_us;
@@ -393,9 +376,8 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 }
 
 /* A dropped waiter joins again before any other call notices an expired permit: it is its turn. */
-static void one_that_was_dropped_has_its_turn(void **state)
+TEST(one_that_was_dropped_has_its_turn)
 {
-	(void)state;
 	take(1, "p1");
 	int64_t joined_us = *script_clock_us;
 	later(10);
@@ -409,9 +391,8 @@ static void one_that_was_dropped_has_its_turn(void **state)
 	look(1, 1, 1);
 }
 
-static void nothing_is_published_without_a_waiter(void **state)
+TEST(nothing_is_published_without_a_waiter)
 {
-	(void)state;
 	line_subscribe(&r, SEMAPHORE);
 	take(1, "p1");
 	take(1, "p2");
@@ -424,9 +405,8 @@ static void nothing_is_published_without_a_waiter(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void a_waiter_that_leaves_frees_its_place(void **state)
+TEST(a_waiter_that_leaves_frees_its_place)
 {
-	(void)state;
 	take(1, "p1");
 	queue_for(1, A1, "p2");
 	queue_for(1, B1, "p3");
@@ -452,9 +432,8 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
 }
 
 /* A waiter with a higher limit acquires as soon as it is first. */
-static void each_waits_for_its_own_limit(void **state)
+TEST(each_waits_for_its_own_limit)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	queue_for(2, A1, "p3");
@@ -489,9 +468,8 @@ static void each_waits_for_its_own_limit(void **state)
 }
 
 /* A higher limit lets neither a waiter behind nor a new client acquire an offered permit. */
-static void none_overtakes_a_waiter_with_a_lower_limit(void **state)
+TEST(none_overtakes_a_waiter_with_a_lower_limit)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		take(2, "p1");
@@ -506,9 +484,8 @@ static void none_overtakes_a_waiter_with_a_lower_limit(void **state)
 	}
 }
 
-static void the_end_of_a_permit_offers_it_to_the_first(void **state)
+TEST(the_end_of_a_permit_offers_it_to_the_first)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	queue_for(2, A1, "p3");
@@ -519,9 +496,8 @@ static void the_end_of_a_permit_offers_it_to_the_first(void **state)
 	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
-static void waiters_are_notified_of_an_earlier_end(void **state)
+TEST(waiters_are_notified_of_an_earlier_end)
 {
-	(void)state;
 	take(2, "p1");
 	take(2, "p2");
 	queue_for(2, A1, "p3");
@@ -547,9 +523,8 @@ static int64_t remove_semaphore(void)
 	return outcome(&r);
 }
 
-static void delete_leaves_nothing_behind(void **state)
+TEST(delete_leaves_nothing_behind)
 {
-	(void)state;
 	unchanged(&r, assert_int_equal(remove_semaphore(), 0));
 	take(2, "p1");
 	take(2, "p2");
@@ -563,9 +538,8 @@ static void delete_leaves_nothing_behind(void **state)
 }
 
 /* The first waiter gets the offer, even if an earlier offer went to a dead daemon. */
-static void delete_offers_to_the_first_waiter(void **state)
+TEST(delete_offers_to_the_first_waiter)
 {
-	(void)state;
 	take(1, "p1");
 	queue_for(1, A1, "p2");
 	queue_for(1, B1, "p3");
@@ -585,12 +559,11 @@ static void delete_offers_to_the_first_waiter(void **state)
 
 /* ---- Records, foreign keys ---- */
 
-static void a_replay_gets_the_first_permit(void **state)
+TEST(a_replay_gets_the_first_permit)
 {
 	const struct permit_try first = { .limit = 1, .permit = "p1", .sealed = "5ea1ed" };
 	const struct permit_try again = { .limit = 1, .permit = "p2", .sealed = "another" };
 
-	(void)state;
 	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&first), RECORD, FINGERPRINT_A);
 	assert_int_equal(outcome(&r), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	int64_t expires_at = item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
@@ -610,7 +583,7 @@ static void a_replay_gets_the_first_permit(void **state)
 }
 
 /* Keys of other types: test_redis_replies.py. */
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
 	const struct permit_try t = { .limit = 2, .permit = "p2", .ticket = A1, .wait_ms = WAIT_MS };
 
@@ -627,11 +600,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	}
 }
 
-static void a_full_redis_refuses_a_permit_and_still_takes_one_back(void **state)
+TEST(a_full_redis_refuses_a_permit_and_still_takes_one_back)
 {
 	const struct permit_try t = { .limit = 2, .permit = "p2" };
 
-	(void)state;
 	take(2, "p1");
 	server_command(&r, "CONFIG SET maxmemory 1");
 	unchanged(&r, run_fails(&r, &semaphore_permit_acquire_script, keys, args_of(&t), "OOM"));
@@ -646,33 +618,4 @@ static int open_attended(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(no_more_than_the_limit, script_stage_empty),
-		cmocka_unit_test_teardown(permits_end_one_by_one, script_stage_empty),
-		cmocka_unit_test_teardown(many_permits_end_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(extend_sets_what_is_left, script_stage_empty),
-		cmocka_unit_test_teardown(all_is_forgotten_with_the_last_permit, script_stage_empty),
-		cmocka_unit_test_teardown(first_come_first_served, script_stage_empty),
-		cmocka_unit_test_teardown(as_many_go_in_as_there_is_room_for, script_stage_empty),
-		cmocka_unit_test_teardown(all_that_is_free_is_offered_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(an_offer_is_made_once, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_that_receives_nothing_has_a_brief_offer, script_stage_empty),
-		cmocka_unit_test_teardown(one_that_was_dropped_keeps_its_place, script_stage_empty),
-		cmocka_unit_test_teardown(one_that_was_dropped_has_its_turn, script_stage_empty),
-		cmocka_unit_test_teardown(nothing_is_published_without_a_waiter, script_stage_empty),
-		cmocka_unit_test_teardown(a_waiter_that_leaves_frees_its_place, script_stage_empty),
-		cmocka_unit_test_teardown(each_waits_for_its_own_limit, script_stage_empty),
-		cmocka_unit_test_teardown(none_overtakes_a_waiter_with_a_lower_limit, script_stage_empty),
-		cmocka_unit_test_teardown(the_end_of_a_permit_offers_it_to_the_first, script_stage_empty),
-		cmocka_unit_test_teardown(waiters_are_notified_of_an_earlier_end, script_stage_empty),
-		cmocka_unit_test_teardown(delete_leaves_nothing_behind, script_stage_empty),
-		cmocka_unit_test_teardown(delete_offers_to_the_first_waiter, script_stage_empty),
-		cmocka_unit_test_teardown(a_replay_gets_the_first_permit, script_stage_empty),
-		cmocka_unit_test_teardown(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_teardown(a_full_redis_refuses_a_permit_and_still_takes_one_back, script_stage_empty),
-	};
-
-	return cmocka_run_group_tests_name("semaphore scripts", tests, open_attended, script_stage_close);
-}
+SUITE(.open = open_attended, .close = script_stage_close, .after = script_stage_empty);

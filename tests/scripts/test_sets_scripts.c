@@ -2,16 +2,9 @@
  * The set scripts on a real Redis: members, reading all of them in pages, and combining sets within
  * the bound.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define A "p:set:{a}"
 #define B "p:set:{b}"
@@ -24,9 +17,10 @@ static void fill(const char *key, int from, int to)
 		server_command(&r, "SADD %s m%d", key, i);
 }
 
-static void a_member_is_there_once(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(a_member_is_there_once)
 {
-	(void)state;
 	run(&r, &set_member_get_script, KEYS(A), ARGS("ann"));
 	assert_int_equal(outcome(&r), -1);
 	run(&r, &set_member_put_script, KEYS(A), ARGS("ann"));
@@ -83,9 +77,8 @@ static void assert_written(int changed, int added, int removed, int size)
 	assert_int_equal(item_int(&r, SET_WRITTEN_SIZE), size);
 }
 
-static void many_are_added_and_removed_at_once(void **state)
+TEST(many_are_added_and_removed_at_once)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &set_member_write_script, KEYS(A), ARGS("0", "ann"));
 		assert_written(0, 0, 0, 0);
@@ -108,9 +101,8 @@ static void many_are_added_and_removed_at_once(void **state)
 	unchanged(&r, run_fails(&r, &set_member_write_script, KEYS(A), ARGS("1", "m", "n"), "WRONGTYPE"));
 }
 
-static void all_members_can_be_walked(void **state)
+TEST(all_members_can_be_walked)
 {
-	(void)state;
 	assert_int_equal(walk(0, "10", ""), 0);
 	fill(A, 0, 21); /* one piece: SSCAN returns all members in one step */
 	assert_int_equal(walk(21, "10", ""), 21);
@@ -152,9 +144,8 @@ static const char *combined(const char *how, const char *const keys[])
 	return text;
 }
 
-static void sets_are_combined(void **state)
+TEST(sets_are_combined)
 {
-	(void)state;
 	fill(A, 0, 4);
 	fill(B, 2, 6);
 	fill(C, 3, 5);
@@ -173,11 +164,10 @@ static void sets_are_combined(void **state)
 
 #define BUILT A ":merge:x"
 
-static void a_merge_replaces_a_set_at_the_end(void **state)
+TEST(a_merge_replaces_a_set_at_the_end)
 {
 	static const int sizes[] = { 3, 0, 2 };
 
-	(void)state;
 	fill(A, 0, 2);
 	fill(B, 10, 13);
 	run(&r, &set_merge_begin_script, KEYS(A, B, C, A), ARGS());
@@ -217,9 +207,8 @@ static void a_merge_replaces_a_set_at_the_end(void **state)
 	assert_int_equal(redis_exists(&r, A), 0);
 }
 
-static void a_merge_leaves_foreign_keys(void **state)
+TEST(a_merge_leaves_foreign_keys)
 {
-	(void)state;
 	server_command(&r, "SET " A " x");
 	fill(B, 0, 3);
 	unchanged(&r, {
@@ -232,9 +221,8 @@ static void a_merge_leaves_foreign_keys(void **state)
 	});
 }
 
-static void too_much_work_is_refused(void **state)
+TEST(too_much_work_is_refused)
 {
-	(void)state;
 	const struct {
 		const char *how;
 		const char *const *keys;
@@ -258,9 +246,8 @@ static void too_much_work_is_refused(void **state)
 	}
 }
 
-static void the_expiry_stays_until_it_is_changed(void **state)
+TEST(the_expiry_stays_until_it_is_changed)
 {
-	(void)state;
 	fill(A, 0, 2);
 	run(&r, &set_get_script, KEYS(A), ARGS());
 	assert_int_equal(item_int(&r, SET_SIZE), 2);
@@ -279,9 +266,8 @@ static void the_expiry_stays_until_it_is_changed(void **state)
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 }
 
-static void what_is_not_there_is_neither_changed_nor_removed(void **state)
+TEST(what_is_not_there_is_neither_changed_nor_removed)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &set_patch_script, KEYS(A), ARGS("60000"));
 		assert_int_equal(outcome(&r), 0);
@@ -294,9 +280,8 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 	assert_int_equal(redis_exists(&r, A), 0);
 }
 
-static void a_foreign_key_stays_as_it_is(void **state)
+TEST(a_foreign_key_stays_as_it_is)
 {
-	(void)state;
 	server_command(&r, "SET " A " x");
 	fill(B, 0, 3);
 	unchanged(&r, {
@@ -310,21 +295,4 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		run_fails(&r, &set_combine_script, KEYS(B, A), ARGS("union"), "WRONGTYPE");
 		run_fails(&r, &set_combine_script, KEYS("p:set:{none}", A), ARGS("intersect"), "WRONGTYPE");
 	});
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_member_is_there_once, script_stage_empty),
-		cmocka_unit_test_setup(many_are_added_and_removed_at_once, script_stage_empty),
-		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
-		cmocka_unit_test_setup(sets_are_combined, script_stage_empty),
-		cmocka_unit_test_setup(a_merge_replaces_a_set_at_the_end, script_stage_empty),
-		cmocka_unit_test_setup(a_merge_leaves_foreign_keys, script_stage_empty),
-		cmocka_unit_test_setup(too_much_work_is_refused, script_stage_empty),
-		cmocka_unit_test_setup(the_expiry_stays_until_it_is_changed, script_stage_empty),
-		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

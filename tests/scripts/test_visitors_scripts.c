@@ -2,16 +2,9 @@
  * The visitor and view scripts on a real Redis: unions, merges, days, and whose clock defines
  * today.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run_script.h"
 #include "script_stage.h"
+#include "test.h"
 
 #define A "p:uv:{a}"
 #define B "p:uv:{b}"
@@ -63,9 +56,10 @@ static int64_t count_of(const char *key)
 	return server_command(&r, "PFCOUNT %s", key)->integer;
 }
 
-static void adding_counts_each_visitor_once(void **state)
+SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
+
+TEST(adding_counts_each_visitor_once)
 {
-	(void)state;
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u1", "u2"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, UV_ADD_IS_CHANGED), 1);
@@ -77,9 +71,8 @@ static void adding_counts_each_visitor_once(void **state)
 	assert_int_equal(count_of(A1), 2);
 }
 
-static void a_thousand_are_counted_at_once(void **state)
+TEST(a_thousand_are_counted_at_once)
 {
-	(void)state;
 	enum { VISITORS = 1000 };
 	static char names[VISITORS][16];
 	static const char *args[3 + VISITORS + 1] = { DAY_1, "", RETENTION_S };
@@ -93,9 +86,8 @@ static void a_thousand_are_counted_at_once(void **state)
 	assert_in_range(item_int(&r, UV_GET_COUNT), 1000 - 33, 1000 + 33); /* four times the standard error */
 }
 
-static void a_wrong_today_is_refused(void **state)
+TEST(a_wrong_today_is_refused)
 {
-	(void)state;
 	for (int off = -1; off <= 1; off += 2) {
 		unchanged(&r, {
 			run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(off), today(off), RETENTION_S, "u"));
@@ -116,9 +108,8 @@ static void a_wrong_today_is_refused(void **state)
 	}
 }
 
-static void the_right_today_is_taken(void **state)
+TEST(the_right_today_is_taken)
 {
-	(void)state;
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(0), today(0), RETENTION_S, "u"));
 	assert_int_equal(outcome(&r), 1);
 	int64_t day = item_int(&r, UV_ADD_DAY);
@@ -133,9 +124,8 @@ static void the_right_today_is_taken(void **state)
 	assert_int_equal(item_int(&r, PV_GET_COUNTS), 7);
 }
 
-static void a_refused_day_is_not_kept_for_a_replay(void **state)
+TEST(a_refused_day_is_not_kept_for_a_replay)
 {
-	(void)state;
 	run_with_record(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(today(-1), today(-1), RETENTION_S, "1"),
 			RECORD, FINGERPRINT_A);
 	assert_int_equal(redis_exists(&r, RECORD), 0);
@@ -144,9 +134,8 @@ static void a_refused_day_is_not_kept_for_a_replay(void **state)
 	assert_int_equal(item_int(&r, PV_ADD_COUNT), 1);
 }
 
-static void days_are_a_union_not_a_sum(void **state)
+TEST(days_are_a_union_not_a_sum, .before = two_days)
 {
-	(void)state;
 	run(&r, &uv_get_script, KEYS(A1, A2), ARGS("", "1", ""));
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(r.reply->elements, UV_GET_COUNTS + 2);
@@ -159,9 +148,8 @@ static void days_are_a_union_not_a_sum(void **state)
 	assert_int_equal(redis_exists(&r, "p:uv:{none}:2026-11-20"), 0);
 }
 
-static void pages_are_a_union_over_their_days(void **state)
+TEST(pages_are_a_union_over_their_days, .before = two_days)
 {
-	(void)state;
 	run(&r, &uv_add_script, KEYS(B, B2, B_TOTAL), ARGS(DAY_2, "", RETENTION_S, "u5"));
 	run(&r, &uv_get_script, KEYS(A1, A2, B1, B2, C1, C2), ARGS("", "2", ""));
 	assert_int_equal(r.reply->elements, UV_GET_COUNTS + 3);
@@ -171,9 +159,8 @@ static void pages_are_a_union_over_their_days(void **state)
 	assert_int_equal(item_int(&r, 2 + UV_GET_COUNTS), 0);
 }
 
-static void four_hundred_sketches_are_one_call(void **state)
+TEST(four_hundred_sketches_are_one_call)
 {
-	(void)state;
 	enum { SKETCHES = 400 };
 	static char names[SKETCHES][40];
 	static const char *keys[1 + SKETCHES + 2] = { "p:uv:{d}" };
@@ -197,9 +184,8 @@ static void four_hundred_sketches_are_one_call(void **state)
 	assert_int_equal(count_of(names[40]), 2);
 }
 
-static void merging_goes_day_by_day(void **state)
+TEST(merging_goes_day_by_day, .before = two_days)
 {
-	(void)state;
 	run(&r, &uv_add_script, KEYS(C, C1, C_TOTAL), ARGS(DAY_1, "", "1000", "u9"));
 	run(&r, &uv_merge_script, KEYS(C, C1, C2, A1, A2, B1, B2, C_TOTAL), ARGS("", "2", RETENTION_S, DAY_1));
 	assert_int_equal(outcome(&r), 1);
@@ -215,9 +201,8 @@ static void merging_goes_day_by_day(void **state)
 	assert_in_range(redis_pttl_ms(&r, C2), RETENTION_MS - 5000, RETENTION_MS);
 }
 
-static void days_without_visitors_are_left_alone(void **state)
+TEST(days_without_visitors_are_left_alone, .before = two_days)
 {
-	(void)state;
 	run(&r, &uv_add_script, KEYS(C, C2, C_TOTAL), ARGS(DAY_2, "", "1000", "u9"));
 	run(&r, &uv_merge_script, KEYS(C, C1, C2, B1, B2, C_TOTAL), ARGS("", "2", RETENTION_S, DAY_1));
 	assert_int_equal(item_int(&r, UV_MERGED_DAYS), 1);
@@ -232,9 +217,8 @@ static void days_without_visitors_are_left_alone(void **state)
 	});
 }
 
-static void views_add_up(void **state)
+TEST(views_add_up)
 {
-	(void)state;
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(DAY_1, "", RETENTION_S, "1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, PV_ADD_COUNT), 1);
@@ -251,9 +235,8 @@ static void views_add_up(void **state)
 	assert_int_equal(item_int(&r, 2 + PV_GET_COUNTS), 17);
 }
 
-static void views_are_exact_to_the_end_and_stop_there(void **state)
+TEST(views_are_exact_to_the_end_and_stop_there)
 {
-	(void)state;
 	server_command(&r, "SET " PV1 " 9007199254740990 EX 1000");
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(DAY_1, "", RETENTION_S, "1"));
 	assert_int_equal(item_int(&r, PV_ADD_COUNT), INT64_C(9007199254740991));
@@ -276,9 +259,8 @@ static void views_are_exact_to_the_end_and_stop_there(void **state)
 	}
 }
 
-static void a_step_of_a_delete_is_all_or_nothing(void **state)
+TEST(a_step_of_a_delete_is_all_or_nothing, .before = two_days)
 {
-	(void)state;
 	unchanged(&r, {
 		run(&r, &page_delete_script, KEYS(B2, C1), ARGS("^HYLL", "1"));
 		assert_int_equal(outcome(&r), 0);
@@ -314,9 +296,8 @@ static void assert_outlives(const char *page, const char *day)
 	assert_true(page_expires_ms(page) <= page_expires_ms(day) + 2 * 86400000LL);
 }
 
-static void a_page_is_listed_as_long_as_a_day_exists(void **state)
+TEST(a_page_is_listed_as_long_as_a_day_exists)
 {
-	(void)state;
 	char day[32];
 
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(0), "", "1000", "u1"));
@@ -342,9 +323,8 @@ static void a_page_is_listed_as_long_as_a_day_exists(void **state)
 	assert_int_equal(server_command(&r, "ZCARD p:names:{}:pv")->integer, 1);
 }
 
-static void views_make_the_page_once_a_day(void **state)
+TEST(views_make_the_page_once_a_day)
 {
-	(void)state;
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(today(0), "", RETENTION_S, "1"));
 	server_command(&r, "DEL " PV);
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(today(0), "", RETENTION_S, "1"));
@@ -353,9 +333,8 @@ static void views_make_the_page_once_a_day(void **state)
 	assert_outlives(PV, PV2);
 }
 
-static void a_merge_makes_the_page(void **state)
+TEST(a_merge_makes_the_page, .before = two_days)
 {
-	(void)state;
 	run(&r, &uv_merge_script, KEYS(C, C1, "p:uv:{none}:2026-11-19", C_TOTAL), ARGS("", "1", RETENTION_S, DAY_1));
 	assert_int_equal(redis_exists(&r, C), 0);
 	run(&r, &uv_merge_script, KEYS(C, C1, A1, C_TOTAL), ARGS("", "1", RETENTION_S, today(0)));
@@ -363,9 +342,8 @@ static void a_merge_makes_the_page(void **state)
 	assert_string_equal(server_command(&r, "ZRANGE " INDEX " 2 2")->element[0]->str, "c");
 }
 
-static void a_delete_removes_the_page_first(void **state)
+TEST(a_delete_removes_the_page_first, .before = two_days)
 {
-	(void)state;
 	run(&r, &page_delete_script, KEYS(A, A1, B2), ARGS("^HYLL", "2"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, A) + redis_exists(&r, A1), 0);
@@ -376,18 +354,16 @@ static void a_delete_removes_the_page_first(void **state)
 	unchanged(&r, run_fails(&r, &page_delete_script, KEYS(A, A1), ARGS("^%d+$", "2"), "WRONGTYPE"));
 }
 
-static void a_foreign_first_key_refuses_nothing(void **state)
+TEST(a_foreign_first_key_refuses_nothing)
 {
-	(void)state;
 	server_command(&r, "RPUSH " A " x");
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_command(&r, "LLEN " A)->integer, 1);
 }
 
-static void replays_get_the_first_answer(void **state)
+TEST(replays_get_the_first_answer, .before = two_days)
 {
-	(void)state;
 	run_with_record(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(DAY_1, "", RETENTION_S, "5"), RECORD "1",
 			FINGERPRINT_A);
 	run_with_record(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u9"), RECORD "2",
@@ -420,7 +396,7 @@ static void replays_get_the_first_answer(void **state)
 }
 
 /* Each key in turn is foreign. The others, and the record, do not change. */
-static void foreign_keys_stay_as_they_are(void **state)
+TEST(foreign_keys_stay_as_they_are)
 {
 	static const char *const places[] = { C1, C2, A1, A2, B1, B2 };
 	static const char *const plants[] = { "SET %s x", "RPUSH %s x" };
@@ -452,9 +428,8 @@ static void patch(const char *page, const char *keep, const char *kind)
 	run(&r, &page_patch_script, KEYS(page, total), ARGS(keep, kind, RETENTION_S));
 }
 
-static void a_total_is_of_all_that_is_counted(void **state)
+TEST(a_total_is_of_all_that_is_counted, .before = two_days)
 {
-	(void)state;
 	unchanged(&r, {
 		patch(A, "", "uv");
 		assert_int_equal(outcome(&r), 0);
@@ -498,9 +473,8 @@ static void a_total_is_of_all_that_is_counted(void **state)
 	assert_int_equal(item_int(&r, UV_GET_TOTAL), -1);
 }
 
-static void a_total_of_views_adds_up(void **state)
+TEST(a_total_of_views_adds_up)
 {
-	(void)state;
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(DAY_1, "", RETENTION_S, "5"));
 	patch(PV, "1", "pv");
 	assert_int_equal(item_int(&r, PAGE_PATCH_TOTAL), 0);
@@ -524,9 +498,8 @@ static void a_total_of_views_adds_up(void **state)
 	assert_int_equal(item_int(&r, PV_GET_TOTAL), -1);
 }
 
-static void a_page_of_a_total_alone_is_listed(void **state)
+TEST(a_page_of_a_total_alone_is_listed)
 {
-	(void)state;
 	patch(A, "1", "uv");
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 	assert_int_equal(server_command(&r, "ZCARD " INDEX)->integer, 1);
@@ -537,7 +510,7 @@ static void a_page_of_a_total_alone_is_listed(void **state)
 	assert_int_equal(server_keys(&r), 0);
 }
 
-static void a_foreign_total_changes_nothing(void **state)
+TEST(a_foreign_total_changes_nothing)
 {
 	static const char *const plants[] = { "SET %s x", "RPUSH %s x" };
 
@@ -562,9 +535,8 @@ static void a_foreign_total_changes_nothing(void **state)
 	}
 }
 
-static void a_full_redis_still_counts(void **state)
+TEST(a_full_redis_still_counts, .before = two_days)
 {
-	(void)state;
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u5"), "OOM");
 	run(&r, &uv_get_script, KEYS(A1), ARGS("", "1", ""));
@@ -572,36 +544,4 @@ static void a_full_redis_still_counts(void **state)
 	run(&r, &pv_get_script, KEYS(PV1, PV_TOTAL), ARGS(""));
 	assert_int_equal(item_int(&r, PV_GET_COUNTS), 0);
 	server_command(&r, "CONFIG SET maxmemory 0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(adding_counts_each_visitor_once, script_stage_empty),
-		cmocka_unit_test_setup(a_thousand_are_counted_at_once, script_stage_empty),
-		cmocka_unit_test_setup(a_wrong_today_is_refused, script_stage_empty),
-		cmocka_unit_test_setup(the_right_today_is_taken, script_stage_empty),
-		cmocka_unit_test_setup(a_refused_day_is_not_kept_for_a_replay, script_stage_empty),
-		cmocka_unit_test_setup(days_are_a_union_not_a_sum, two_days),
-		cmocka_unit_test_setup(pages_are_a_union_over_their_days, two_days),
-		cmocka_unit_test_setup(four_hundred_sketches_are_one_call, script_stage_empty),
-		cmocka_unit_test_setup(merging_goes_day_by_day, two_days),
-		cmocka_unit_test_setup(days_without_visitors_are_left_alone, two_days),
-		cmocka_unit_test_setup(views_add_up, script_stage_empty),
-		cmocka_unit_test_setup(views_are_exact_to_the_end_and_stop_there, script_stage_empty),
-		cmocka_unit_test_setup(a_step_of_a_delete_is_all_or_nothing, two_days),
-		cmocka_unit_test_setup(a_page_is_listed_as_long_as_a_day_exists, script_stage_empty),
-		cmocka_unit_test_setup(views_make_the_page_once_a_day, script_stage_empty),
-		cmocka_unit_test_setup(a_merge_makes_the_page, two_days),
-		cmocka_unit_test_setup(a_delete_removes_the_page_first, two_days),
-		cmocka_unit_test_setup(a_foreign_first_key_refuses_nothing, script_stage_empty),
-		cmocka_unit_test_setup(replays_get_the_first_answer, two_days),
-		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
-		cmocka_unit_test_setup(a_total_is_of_all_that_is_counted, two_days),
-		cmocka_unit_test_setup(a_total_of_views_adds_up, script_stage_empty),
-		cmocka_unit_test_setup(a_page_of_a_total_alone_is_listed, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_total_changes_nothing, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_still_counts, two_days),
-	};
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

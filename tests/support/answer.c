@@ -1,15 +1,9 @@
 /* answer: parses and checks answers; see answer.h. It knows no connection. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
 #include "answer.h"
+#include "test.h"
 
 enum { HEADERS_MAX = 64, PRINTED_BYTES = 600 };
 

@@ -1,7 +1,7 @@
 /*
  * aside: runs test cases that wait for seconds side by side, in separate processes.
  *
- *	return run_side_by_side("credentials for Redis", 3, tests, set_up, tear_down);
+ *	SUITE(.open = set_up, .close = tear_down, .columns = 3);
  *
  * Process k runs every `columns`-th case from the k-th on. Each process sets the group up for
  * itself, so the processes share only the processors. No case may assert what a busy machine
@@ -10,18 +10,11 @@
 #ifndef TEST_ASIDE_H
 #define TEST_ASIDE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /*
  * Works like cmocka_run_group_tests_name. Prints the output of the processes when all have ended.
  */
-#define run_side_by_side(group, columns, tests, set_up, tear_down) \
-	run_columns(group, columns, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
 int run_columns(const char *group, size_t columns, const struct CMUnitTest *tests, size_t count,
 		CMFixtureFunction set_up, CMFixtureFunction tear_down);
 

@@ -1,13 +1,8 @@
 /* cluster_stage: see cluster_stage.h. */
 #include "cluster_stage.h"
+
 #include "redis_cluster_slots.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { SERVED_MS = 8000, WRITABLE_MS = 30000 };
 
@@ -49,25 +44,21 @@ static int open_stage(struct redis_cluster kind)
 
 int cluster_of_masters(void **state)
 {
-	(void)state;
 	return open_stage((struct redis_cluster){ 0 });
 }
 
 int cluster_with_replicas(void **state)
 {
-	(void)state;
 	return open_stage((struct redis_cluster){ .with_replicas = true });
 }
 
 int cluster_behind_proxies(void **state)
 {
-	(void)state;
 	return open_stage((struct redis_cluster){ .behind_proxies = true });
 }
 
 int cluster_stage_close(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	if (redis.reply)

@@ -2,7 +2,7 @@
  * cluster_stage: a Redis Cluster that a test may harm, with one daemon and one client. Each test
  * gets new ones.
  *
- *	cmocka_unit_test_setup_teardown(a_test, cluster_of_masters, cluster_stage_close), ...
+ *	TEST(a_node_hangs, .before = cluster_of_masters, .after = cluster_stage_close)
  */
 #ifndef TEST_CLUSTER_STAGE_H
 #define TEST_CLUSTER_STAGE_H

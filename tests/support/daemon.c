@@ -2,18 +2,12 @@
 #include "daemon.h"
 
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "raw.h"
 #include "redis_as_one.h"
+#include "test.h"
 
 enum { LISTEN_MS = 10000, READY_MS = 10000, STOP_MS = 10000, ALIVE_MS = 1000, OPTIONS_MAX = 60 };
 

@@ -1,16 +1,9 @@
 /* events: see events.h. */
 #include "events.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "exchange.h"
 #include "proc.h"
+#include "test.h"
 
 enum { HEAD_MS = 5000 };
 

@@ -5,17 +5,11 @@
 #include "http.h"
 
 #include <curl/curl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-
-#include <cmocka.h>
 
 #include "exchange.h"
 #include "proc.h"
+#include "test.h"
 
 enum { HEADERS_MAX = 32, TIMEOUT_MS = 10000, PAGES_MAX = 1000 };
 

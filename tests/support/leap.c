@@ -2,16 +2,10 @@
 #include "leap.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "waiter.h"
 
 enum { CLOCKS_MAX = 16, SOON_MS = 10000 };

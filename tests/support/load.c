@@ -5,20 +5,13 @@
 #include "load.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon.h"
 #include "http.h"
 #include "proc.h"
 #include "raw.h"
+#include "test.h"
 
 enum { CALLERS = 4, PAUSE_MS = 1, MARGIN_MS = 400, SANITIZED_MARGIN_MS = 3000, PATIENCE_MS = 10000, SETTLE_MS = 10000 };
 enum { LIMIT = 1000000000 };

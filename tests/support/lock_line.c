@@ -1,11 +1,7 @@
 /* lock_line: see lock_line.h. */
 #include "lock_line.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { STAND_MS = 5000 };
 

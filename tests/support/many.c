@@ -1,13 +1,7 @@
 /* many: see many.h. */
 #include "many.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 const char *many(const char *head, const char *lead, int from, int count, const char *trail, const char *tail)
 {

@@ -1,11 +1,7 @@
 /* pair: see pair.h. */
 #include "pair.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "waiter.h"
 
 enum { ANSWER_MS = 5000 };
@@ -21,7 +17,6 @@ void pair_restart(int i)
 
 int pair_open(void **state)
 {
-	(void)state;
 	server_start(&pair.redis);
 	pair_restart(0);
 	pair_restart(1);
@@ -30,7 +25,6 @@ int pair_open(void **state)
 
 int pair_close(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		client_close(pair.c[i]);
 		daemon_stop(&pair.d[i]);
@@ -66,7 +60,6 @@ int pair_forget(void **state)
 {
 	bool idle = true;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		if (!pair.d[i].port) {
 			pair_restart(i);

@@ -8,8 +8,7 @@
  *	...
  *	struct answer a = pair_answer(w, "/locks/a");      lives until raw_close(w)
  *
- *	cmocka_unit_test_teardown(a_test, pair_forget), ...
- *	return cmocka_run_group_tests_name("lock line", tests, pair_open, pair_close);
+ *	SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);
  */
 #ifndef TEST_PAIR_H
 #define TEST_PAIR_H

@@ -1,13 +1,7 @@
 /* per_operation: see per_operation.h. */
 #include "per_operation.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { FLAWS_PRINTED = 20 };
 

@@ -7,12 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,9 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loopback.h"
+#include "test.h"
 
 enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, LOOK_MOST_MS = 10, LOOKS_A_MS = 25, TAIL_BYTES = 3000 };
 

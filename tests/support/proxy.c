@@ -11,19 +11,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loopback.h"
 #include "proc.h"
+#include "test.h"
 
 enum { LINKS_MAX = 512, PIECE_BYTES = 65536, QUEUE_BYTES = 1 << 20, RATE_STEPS = 50 };
 

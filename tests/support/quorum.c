@@ -2,16 +2,10 @@
 #include "quorum.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 10000 };
@@ -22,7 +16,6 @@ int quorum_open(void **state)
 {
 	char timeout[16], redis_timeout[16];
 
-	(void)state;
 	snprintf(timeout, sizeof(timeout), "%d", QUORUM_TIMEOUT_MS);
 	snprintf(redis_timeout, sizeof(redis_timeout), "%d", QUORUM_REDIS_TIMEOUT_MS);
 	server_start(&quorum.main);
@@ -42,7 +35,6 @@ int quorum_open(void **state)
 
 int quorum_close(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		client_close(quorum.c[i]);
 		daemon_stop(&quorum.d[i]);
@@ -68,7 +60,6 @@ void quorum_restart(int i, const char *const env[])
 
 int quorum_forget(void **state)
 {
-	(void)state;
 	for (int i = 0; i < QUORUM_SERVERS; i++) {
 		struct redis_server *s = &quorum.servers[i];
 		proc_signal(&s->proc, SIGCONT);

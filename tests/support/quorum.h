@@ -8,8 +8,7 @@
  *	assert_int_equal(int_at(a, "/safety/acknowledged"), 2);
  *	assert_int_equal(quorum_copies("a"), 2);
  *
- *	cmocka_unit_test_teardown(a_test, quorum_forget), ...
- *	return cmocka_run_group_tests_name("quorum", tests, quorum_open, quorum_close);
+ *	SUITE(.open = quorum_open, .close = quorum_close, .after = quorum_forget);
  */
 #ifndef TEST_QUORUM_H
 #define TEST_QUORUM_H

@@ -6,21 +6,15 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "exchange.h"
 #include "loopback.h"
 #include "proc.h"
+#include "test.h"
 
 enum { SEND_MS = 5000 };
 

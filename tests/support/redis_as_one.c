@@ -1,14 +1,10 @@
 /* redis_as_one: see redis_as_one.h. */
 #include "redis_as_one.h"
-#include "redis_cluster_slots.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-#include <cmocka.h>
+#include "redis_cluster_slots.h"
+#include "test.h"
 
 /* Where the key of a command is. */
 enum { ON_ALL_NODES = 0, ON_ANY_NODE = -1, IN_PAIRS = -2, EACH_IS_A_KEY = -3, NOWHERE = -4 };

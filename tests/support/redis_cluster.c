@@ -8,13 +8,7 @@
  */
 #include "redis_cluster.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { TRIES = 5, WELL_MS = 20000, HOPS_MAX = 32, PATIENT_TIMEOUT_MS = 15000 };
 enum { NOBODY = 255 };

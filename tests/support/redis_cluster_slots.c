@@ -2,15 +2,8 @@
  * redis_cluster_slots: sends commands to the node that has a slot, and moves slots and masters; see
  * redis_cluster_slots.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "redis_cluster_slots.h"
+#include "test.h"
 
 enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000, JOIN_MS = 20000 };
 

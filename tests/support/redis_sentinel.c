@@ -6,13 +6,7 @@
  */
 #include "redis_sentinel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { TRIES = 5, START_MS = 8000, WELL_MS = 30000, FAILOVER_MS = 30000, SYNC_MS = 8000, OPTIONS_MAX = 24 };
 

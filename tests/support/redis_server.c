@@ -2,17 +2,11 @@
 #include "redis_server.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "redis_as_one.h"
+#include "test.h"
 
 enum { START_MS = 8000, TRIES = 5, OPTIONS_MAX = 31 };
 

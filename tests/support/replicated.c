@@ -1,14 +1,9 @@
 /* replicated: see replicated.h. */
 #include "replicated.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "waiter.h"
 
 enum { SYNC_MS = 15000 };
@@ -57,7 +52,6 @@ int replicated_open(void **state)
 {
 	char urls[160], lag[16];
 
-	(void)state;
 	server_start(&redis, "--repl-diskless-sync-delay", "0");
 	for (int i = 0; i < REPLICAS; i++)
 		start_replica(i);

@@ -2,7 +2,7 @@
  * replicated: a Redis with two replicas and a daemon that reads from them, each connection through
  * its own proxy.
  *
- *	return cmocka_run_group_tests_name("replicas", tests, replicated_open, replicated_close);
+ *	SUITE(.open = replicated_open, .close = replicated_close, .columns = 2);
  *	proxy_set(replica_link[0], (struct proxy_fault){ .delay_ms = 3000 });    it lags
  */
 #ifndef TEST_REPLICATED_H

@@ -1,15 +1,8 @@
 /* slot_names: see slot_names.h. */
 #include "slot_names.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "redis_cluster.h"
+#include "test.h"
 
 enum { NAMES_MAX = 32, NAME_SIZE = 16 };
 

@@ -8,7 +8,6 @@
 
 int stage_open(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
@@ -38,7 +37,6 @@ int stage_open_with_tokens(void (*print)(FILE *tokens))
 
 int stage_close(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
@@ -47,7 +45,6 @@ int stage_close(void **state)
 
 int stage_forget(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	return 0;
 }

@@ -1,8 +1,7 @@
 /*
  * stage: one Redis, one daemon and one client, which all tests of a program share.
  *
- *	cmocka_unit_test_teardown(a_test, stage_forget), ...
- *	return cmocka_run_group_tests_name("geo", tests, stage_open, stage_close);
+ *	SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
  */
 #ifndef TEST_STAGE_H
 #define TEST_STAGE_H

@@ -4,19 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loopback.h"
+#include "test.h"
 
 enum { PEERS_MAX = 64, BLOCK_BYTES = 65536, LOOK_MS = 20 };
 

@@ -5,19 +5,14 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loopback.h"
 #include "proc.h"
+#include "test.h"
 
 enum { PIECE_BYTES = 16384, LOOK_MS = 20 };
 

@@ -3,16 +3,10 @@
 
 #include <limits.h>
 #include <openssl/sha.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "proc.h"
+#include "test.h"
 
 void token_print(FILE *out, const char *token, const char *scopes)
 {

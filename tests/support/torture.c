@@ -4,18 +4,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "proc.h"
+#include "test.h"
 
 enum { SCENARIOS_MAX = 1024 };
 

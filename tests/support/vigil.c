@@ -1,13 +1,7 @@
 /* vigil: see vigil.h. */
 #include "vigil.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "waiter.h"
 
 enum { SOON_MS = 10000, PUBLISH_EACH_MS = 20 };

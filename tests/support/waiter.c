@@ -3,15 +3,9 @@
 
 #include <math.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "exchange.h"
+#include "test.h"
 
 enum { METRICS_MS = 5000, PARK_MS = 20000 };
 

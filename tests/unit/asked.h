@@ -6,15 +6,9 @@
 #define ASKED_H
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "request/request.h"
+#include "test.h"
 
 #define NOTHING ((struct text){ NULL, 0 })
 

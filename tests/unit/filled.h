@@ -25,13 +25,11 @@ static inline int load_options(void **state)
 {
 	char *argv[] = { "patternd", NULL }, *environment[] = { NULL };
 
-	(void)state;
 	return config_load(1, argv, environment) == CONFIG_RUN ? 0 : -1;
 }
 
 static inline int free_options(void **state)
 {
-	(void)state;
 	config_free();
 	return 0;
 }

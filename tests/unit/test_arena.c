@@ -2,16 +2,9 @@
  * Tests of arena: pieces are aligned, zeroed and separate, grow in place or by copy, and may fail
  * for lack of memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "core/arena.h"
 #include "core/budget.h"
+#include "test.h"
 
 /*
  * More than any address space has, and less than the size that arena itself refuses: arena calls
@@ -34,9 +27,8 @@ static bool all_are(const unsigned char *at, size_t n, unsigned char wanted)
 	return true;
 }
 
-static void pieces_are_aligned_zeroed_and_apart(void **state)
+TEST(pieces_are_aligned_zeroed_and_apart)
 {
-	(void)state;
 	enum { PIECES = 400 };
 	unsigned char *pieces[PIECES];
 	size_t sizes[PIECES];
@@ -64,9 +56,8 @@ static void pieces_are_aligned_zeroed_and_apart(void **state)
 }
 
 /* Around the size of a block, where the sums must be right. */
-static void sizes_around_a_block(void **state)
+TEST(sizes_around_a_block)
 {
-	(void)state;
 	for (size_t size = 4000; size <= 4200; size++) {
 		struct arena a = { 0 };
 		char *small = arena_alloc(&a, 1), *big = arena_alloc(&a, size), *next = arena_alloc(&a, 1);
@@ -78,9 +69,8 @@ static void sizes_around_a_block(void **state)
 	}
 }
 
-static void nothing_is_something(void **state)
+TEST(nothing_is_something)
 {
-	(void)state;
 	struct arena a = { 0 };
 	void *one = arena_alloc(&a, 0), *other = arena_alloc(&a, 0);
 
@@ -90,9 +80,8 @@ static void nothing_is_something(void **state)
 	arena_free(&a); /* empty: nothing to do */
 }
 
-static void the_newest_grows_in_place(void **state)
+TEST(the_newest_grows_in_place)
 {
-	(void)state;
 	struct arena a = { 0 };
 	char *at = arena_alloc(&a, 10);
 
@@ -106,9 +95,8 @@ static void the_newest_grows_in_place(void **state)
 	arena_free(&a);
 }
 
-static void older_ones_grow_by_copy(void **state)
+TEST(older_ones_grow_by_copy)
 {
-	(void)state;
 	struct arena a = { 0 };
 	char *old = arena_alloc(&a, 10);
 
@@ -130,9 +118,8 @@ static void older_ones_grow_by_copy(void **state)
 }
 
 /* A buffer that grows byte by byte keeps its bytes when it moves. */
-static void growth_keeps_what_was_there(void **state)
+TEST(growth_keeps_what_was_there)
 {
-	(void)state;
 	struct arena a = { 0 };
 	unsigned char *at = NULL;
 
@@ -147,9 +134,8 @@ static void growth_keeps_what_was_there(void **state)
 	arena_free(&a);
 }
 
-static void a_big_piece_has_its_own_block(void **state)
+TEST(a_big_piece_has_its_own_block)
 {
-	(void)state;
 	struct arena a = { 0 };
 	size_t size = 3 * 1024 * 1024 + 5;
 	char *small = arena_alloc(&a, 3);
@@ -164,9 +150,8 @@ static void a_big_piece_has_its_own_block(void **state)
 }
 
 /* A buffer alone in its block grows with the block, and leaves no copies behind. */
-static void a_big_piece_grows_alone(void **state)
+TEST(a_big_piece_grows_alone)
 {
-	(void)state;
 	enum { LAST = 4 * 1024 * 1024 };
 	struct arena a = { 0 };
 	unsigned char *at = NULL;
@@ -186,9 +171,8 @@ static void a_big_piece_grows_alone(void **state)
 	assert_int_equal(budget_used(), before);
 }
 
-static void the_budget_counts_and_bounds(void **state)
+TEST(the_budget_counts_and_bounds)
 {
-	(void)state;
 	enum { LIMIT = 1024 * 1024, SMALL = 100, LARGE = 64 * 1024 };
 	struct arena a = { 0 }, b = { 0 };
 	size_t large = 0, small = 0;
@@ -215,9 +199,8 @@ static void the_budget_counts_and_bounds(void **state)
 	budget_limit(SIZE_MAX);
 }
 
-static void copies_and_prints_end_in_nul(void **state)
+TEST(copies_and_prints_end_in_nul)
 {
-	(void)state;
 	struct arena a = { 0 };
 	struct text t = arena_copy(&a, "a\0b-not", 3);
 
@@ -236,9 +219,8 @@ static void copies_and_prints_end_in_nul(void **state)
 	arena_free(&a);
 }
 
-static void the_struct_may_live_inside(void **state)
+TEST(the_struct_may_live_inside)
 {
-	(void)state;
 	struct owner {
 		struct arena arena;
 		char rest[100];
@@ -259,11 +241,10 @@ static void the_struct_may_live_inside(void **state)
 /*
  * Many steps use the memory of one step, whether a step fits into the block or needs more blocks.
  */
-static void rewound_it_uses_the_same_memory(void **state)
+TEST(rewound_it_uses_the_same_memory)
 {
 	static const size_t sizes[] = { 100, 3900, 5000, 100000 };
 
-	(void)state;
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		struct arena a = { 0 };
 		struct arena_mark empty = arena_mark(&a);
@@ -286,9 +267,8 @@ static void rewound_it_uses_the_same_memory(void **state)
 	}
 }
 
-static void without_memory_it_fails_and_remembers(void **state)
+TEST(without_memory_it_fails_and_remembers)
 {
-	(void)state;
 	static const size_t sizes[] = {
 		TOO_MUCH, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX
 	};
@@ -312,28 +292,9 @@ static void without_memory_it_fails_and_remembers(void **state)
 
 static int forget(void **state)
 {
-	(void)state;
 	arena_free_cache();
 	arena_free_cache();
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_aligned_zeroed_and_apart),
-		cmocka_unit_test(sizes_around_a_block),
-		cmocka_unit_test(nothing_is_something),
-		cmocka_unit_test(the_newest_grows_in_place),
-		cmocka_unit_test(older_ones_grow_by_copy),
-		cmocka_unit_test(growth_keeps_what_was_there),
-		cmocka_unit_test(a_big_piece_grows_alone),
-		cmocka_unit_test(the_budget_counts_and_bounds),
-		cmocka_unit_test(a_big_piece_has_its_own_block),
-		cmocka_unit_test(copies_and_prints_end_in_nul),
-		cmocka_unit_test(the_struct_may_live_inside),
-		cmocka_unit_test(rewound_it_uses_the_same_memory),
-		cmocka_unit_test(without_memory_it_fails_and_remembers),
-	};
-	return cmocka_run_group_tests(tests, NULL, forget);
-}
+SUITE(.close = forget);

@@ -2,15 +2,8 @@
  * Tests of base64: the vectors of RFC 4648, text of every length to base64 and back, and the
  * refusal of text that is not in canonical form.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "stride.h"
+#include "test.h"
 #include "json/base64.h"
 #include "json/out.h"
 
@@ -40,7 +33,7 @@ static long decoded(struct text in, char *out)
 	return -1;
 }
 
-static void the_vectors_of_the_rfc(void **state)
+TEST(the_vectors_of_the_rfc)
 {
 	static const char *const rows[][2] = { { "", "" },
 					       { "f", "Zg==" },
@@ -53,7 +46,6 @@ static void the_vectors_of_the_rfc(void **state)
 	struct arena arena = { 0 };
 	char out[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_string_equal(encoded(&arena, text_of(rows[i][0])).at, rows[i][1]);
 		assert_int_equal(decoded(text_of(rows[i][1]), out), strlen(rows[i][0]));
@@ -62,12 +54,11 @@ static void the_vectors_of_the_rfc(void **state)
 	arena_free(&arena);
 }
 
-static void every_length_there_and_back(void **state)
+TEST(every_length_there_and_back)
 {
 	struct arena arena = { 0 };
 	unsigned seed = 5;
 
-	(void)state;
 	for (size_t len = 0; len < 300; len++) {
 		char *bytes = arena_alloc(&arena, len);
 		for (size_t i = 0; i < len; i++)
@@ -86,14 +77,13 @@ static void every_length_there_and_back(void **state)
  * Texts of all kinds, mostly almost valid: a text is accepted only if it is the encoding of its
  * bytes.
  */
-static void only_one_text_means_some_bytes(void **state)
+TEST(only_one_text_means_some_bytes)
 {
 	static const char letters[] = "AQgw+/9=Z\n -_\x80";
 	struct arena arena = { 0 };
 	unsigned seed = 6;
 	int taken = 0;
 
-	(void)state;
 	for (int i = 0; i < 200000 / stride(); i++) {
 		char in[13], *out;
 		size_t len = (size_t)rand_r(&seed) % 13, most = rand_r(&seed) % 4 ? 8 : sizeof(letters);
@@ -112,7 +102,7 @@ static void only_one_text_means_some_bytes(void **state)
 	arena_free(&arena);
 }
 
-static void an_error_names_its_place(void **state)
+TEST(an_error_names_its_place)
 {
 	static const char *const rows[][2] = {
 		{ "AAA*", "'*' as character 4," },
@@ -138,22 +128,10 @@ static void an_error_names_its_place(void **state)
 	};
 	char out[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(decoded(text_of(rows[i][0]), out), -1);
 		if (!strstr(why, rows[i][1]))
 			fail_msg("%s: %s", rows[i][0], why);
 	}
 	assert_int_equal(decoded(TEXT("AA\0A"), out), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_vectors_of_the_rfc),
-		cmocka_unit_test(every_length_there_and_back),
-		cmocka_unit_test(only_one_text_means_some_bytes),
-		cmocka_unit_test(an_error_names_its_place),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,21 +3,13 @@
  * option, and that no secret is ever shown. Each case runs in its own process, because a process
  * reads its options only once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "process/config.h"
 #include "process/option.h"
 #include "stride.h"
+#include "test.h"
 
 enum { MOST = 6 };
 
@@ -113,9 +105,8 @@ static enum config_outcome load(const struct given *g)
 	return (enum config_outcome)WEXITSTATUS(status);
 }
 
-static void which_source_counts(void **state)
+TEST(which_source_counts)
 {
-	(void)state;
 	static const struct {
 		struct given given;
 		const char *wanted; /* a member of the JSON that /info shows */
@@ -154,9 +145,8 @@ static void which_source_counts(void **state)
 	}
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
-	(void)state;
 	static const struct {
 		struct given given;
 		const char *named; /* must be in the message */
@@ -218,9 +208,8 @@ static void what_is_refused(void **state)
  * A line is accepted whole or refused: a line that does not fit must never be read as another line,
  * or as a comment.
  */
-static void long_lines_are_refused(void **state)
+TEST(long_lines_are_refused)
 {
-	(void)state;
 	static char file[20000];
 
 	for (size_t before = 4060; before < 4110; before += (size_t)stride()) {
@@ -236,9 +225,8 @@ static void long_lines_are_refused(void **state)
 	}
 }
 
-static void secrets_are_not_shown(void **state)
+TEST(secrets_are_not_shown)
 {
-	(void)state;
 	static const struct {
 		struct given given;
 		const char *shown;
@@ -278,9 +266,8 @@ static void secrets_are_not_shown(void **state)
 }
 
 /* Each fault is reported in its own line, so that a file can be corrected in one go. */
-static void every_fault_is_reported(void **state)
+TEST(every_fault_is_reported)
 {
-	(void)state;
 	static const struct given g = { .file = "pool-sise = 3\nstrict = perhaps\n",
 					.environment = { "PATTERND_LOG_LEVEL=loud", "PATTERND_DRAIN_MS=x" },
 					.flags = { "--no-such", "7", "--max-in-flight=0", "stray" } };
@@ -309,9 +296,8 @@ static void note(const char *message)
 	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%s\n", message);
 }
 
-static void unknown_variables_are_reported(void **state)
+TEST(unknown_variables_are_reported)
 {
-	(void)state;
 	static char *const passed_over[] = {
 		"PATTERND_POOL_SIZE=3",
 		"PATTERND_CONFIG=/x",
@@ -340,9 +326,8 @@ static void unknown_variables_are_reported(void **state)
 				      "the variable PATTERND_ is not an option; see --help\n");
 }
 
-static void help_version_and_print(void **state)
+TEST(help_version_and_print)
 {
-	(void)state;
 	static const struct given help = { .flags = { "--help" } }, version = { .flags = { "--no-such", "--version" } };
 	static const struct given print = { .file = "pool-size = 3",
 					    .environment = { "PATTERND_PREFIX=q:" },
@@ -358,18 +343,4 @@ static void help_version_and_print(void **state)
 	assert_non_null(strstr(out, "strict = true  # flag\n"));
 	assert_non_null(strstr(out, "drain-ms = 5000  # default\n"));
 	assert_non_null(strstr(out, "# embedded is off\n"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(which_source_counts),
-		cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(long_lines_are_refused),
-		cmocka_unit_test(secrets_are_not_shown),
-		cmocka_unit_test(help_version_and_print),
-		cmocka_unit_test(every_fault_is_reported),
-		cmocka_unit_test(unknown_variables_are_reported),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Tests of the five fields of crontab(5): their masks, and which expressions are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queues/cron.h"
+#include "test.h"
 
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 
@@ -24,11 +17,10 @@ static void assert_field(const char *mask, int at, int count, int first, const c
 		fail_msg("'%s' is %.*s", wanted, count, mask + at);
 }
 
-static void fields_are_read(void **state)
+TEST(fields_are_read)
 {
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	(void)state;
 	assert_true(cron_parse(TEXT("*/20 8-12/2,23 1,15 jan,JUN-aug Sun,fri-7"), mask, why));
 	assert_field(mask, 0, CRON_MINUTES, 0, "0 20 40");
 	assert_field(mask, 60, CRON_HOURS, 0, "8 10 12 23");
@@ -43,7 +35,7 @@ static void fields_are_read(void **state)
  * crontab(5): two day fields that begin with a digit match if either does; with a * both must
  * match.
  */
-static void either_day_field_or_both(void **state)
+TEST(either_day_field_or_both)
 {
 	static const struct {
 		const char *expression;
@@ -55,7 +47,6 @@ static void either_day_field_or_both(void **state)
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		if (!cron_parse(text_of(rows[i].expression), mask, why))
 			fail_msg("'%s' %s", rows[i].expression, why);
@@ -67,7 +58,7 @@ static void either_day_field_or_both(void **state)
  * When a local time comes twice, an expression with `*` or a step in the minute or hour is due both
  * times.
  */
-static void a_star_or_a_step_repeats(void **state)
+TEST(a_star_or_a_step_repeats)
 {
 	static const struct {
 		const char *expression;
@@ -78,7 +69,6 @@ static void a_star_or_a_step_repeats(void **state)
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		assert_true(cron_parse(text_of(rows[i].expression), mask, why));
 		if (mask[CRON_MASK_LEN - 1] != rows[i].repeats)
@@ -86,7 +76,7 @@ static void a_star_or_a_step_repeats(void **state)
 	}
 }
 
-static void names_are_fields(void **state)
+TEST(names_are_fields)
 {
 	static const struct {
 		const char *name, *fields;
@@ -97,7 +87,6 @@ static void names_are_fields(void **state)
 	};
 	char mask[CRON_MASK_LEN + 1], wanted[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		assert_true(cron_parse(text_of(rows[i].name), mask, why));
 		assert_true(cron_parse(text_of(rows[i].fields), wanted, why));
@@ -105,7 +94,7 @@ static void names_are_fields(void **state)
 	}
 }
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
 	static const struct {
 		const char *expression, *named;
@@ -144,21 +133,9 @@ static void what_is_wrong_is_named(void **state)
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		assert_false(cron_parse(text_of(rows[i].expression), mask, why));
 		if (!strstr(why, rows[i].named))
 			fail_msg("'%s' %s, not %s", rows[i].expression, why, rows[i].named);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_are_read),          cmocka_unit_test(either_day_field_or_both),
-		cmocka_unit_test(a_star_or_a_step_repeats), cmocka_unit_test(names_are_fields),
-		cmocka_unit_test(what_is_wrong_is_named),
-	};
-
-	return cmocka_run_group_tests_name("cron", tests, NULL, NULL);
 }

@@ -3,16 +3,11 @@
  * texts that are not days are refused.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "core/day.h"
 #include "stride.h"
+#include "test.h"
 
 static int64_t parsed(const char *text)
 {
@@ -23,9 +18,8 @@ static int64_t parsed(const char *text)
 	return day;
 }
 
-static void known_days(void **state)
+TEST(known_days)
 {
-	(void)state;
 	assert_int_equal(parsed("1970-01-01"), 0);
 	assert_int_equal(parsed("1969-12-31"), -1);
 	assert_int_equal(parsed("2000-02-29"), 11016);
@@ -36,9 +30,8 @@ static void known_days(void **state)
 }
 
 /* glibc's calendar agrees, and each day's text reads back as that day. */
-static void every_day_there_and_back(void **state)
+TEST(every_day_there_and_back)
 {
-	(void)state;
 	char text[DAY_TEXT_SIZE], wanted[16];
 
 	const int64_t step = stride();
@@ -59,9 +52,8 @@ static void every_day_there_and_back(void **state)
 	}
 }
 
-static void what_is_not_a_day(void **state)
+TEST(what_is_not_a_day)
 {
-	(void)state;
 	static const char *const wrong[] = {
 		"",           "2026",       "2026-11",    "2026-11-2",  "2026-11-200", " 2026-11-20", "2026-11-20 ",
 		"2026/11/20", "2026-1120-", "2026-00-01", "2026-13-01", "2026-01-00",  "2026-01-32",  "2026-04-31",
@@ -80,9 +72,8 @@ static void what_is_not_a_day(void **state)
 	assert_int_equal(parsed("2024-02-29") + 1, parsed("2024-03-01"));
 }
 
-static void days_of_instants(void **state)
+TEST(days_of_instants)
 {
-	(void)state;
 	assert_int_equal(day_of_ms(0), 0);
 	assert_int_equal(day_of_ms(DAY_MS - 1), 0);
 	assert_int_equal(day_of_ms(DAY_MS), 1);
@@ -91,23 +82,12 @@ static void days_of_instants(void **state)
 	assert_int_equal(day_of_ms(-DAY_MS - 1), -2);
 }
 
-static void days_without_a_text(void **state)
+TEST(days_without_a_text)
 {
-	(void)state;
 	char text[DAY_TEXT_SIZE];
 
 	day_print(INT64_MIN, text);
 	assert_string_equal(text, "0001-01-01");
 	day_print(INT64_MAX, text);
 	assert_string_equal(text, "9999-12-31");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_days),          cmocka_unit_test(every_day_there_and_back),
-		cmocka_unit_test(what_is_not_a_day),   cmocka_unit_test(days_of_instants),
-		cmocka_unit_test(days_without_a_text),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static struct request *answered_by(const struct operation *op)
 	return req;
 }
 
-static void it_is_announced_with_its_successor(void **state)
+TEST(it_is_announced_with_its_successor)
 {
-	(void)state;
 	static const struct operation old = { .id = "old", .method = "GET", .deprecation = &since_2027 };
 	struct request *req = answered_by(&old);
 
@@ -33,9 +32,8 @@ static void it_is_announced_with_its_successor(void **state)
 	asked_end(req);
 }
 
-static void others_have_neither_header(void **state)
+TEST(others_have_neither_header)
 {
-	(void)state;
 	static const struct operation current = { .id = "current", .method = "GET" };
 	const struct operation *const none[] = { &current, NULL };
 
@@ -44,14 +42,4 @@ static void others_have_neither_header(void **state)
 		assert_int_equal(req->answer.header_count, 0);
 		asked_end(req);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_announced_with_its_successor),
-		cmocka_unit_test(others_have_neither_header),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
  * Tests of entity tags: which values If-Match and If-None-Match may have, and which tags are
  * compared.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "request/etag.h"
+#include "test.h"
 
 static struct arena arena;
 
@@ -20,12 +14,13 @@ static int open_arena(void **state)
 
 static int free_arena(void **state)
 {
-	(void)state;
 	arena_free(&arena);
 	return 0;
 }
 
-static void lists_are_taken_apart(void **state)
+SUITE(.before = open_arena, .after = free_arena);
+
+TEST(lists_are_taken_apart)
 {
 	static const struct {
 		const char *header, *strong, *weak; /* NULL: malformed */
@@ -65,7 +60,6 @@ static void lists_are_taken_apart(void **state)
 		{ "**", NULL, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *const wanted[] = { [ETAG_STRONG] = rows[i].strong, [ETAG_WEAK] = rows[i].weak };
 		for (enum etag_comparison c = ETAG_STRONG; c <= ETAG_WEAK; c++) {
@@ -75,12 +69,4 @@ static void lists_are_taken_apart(void **state)
 		}
 	}
 	assert_true(text_is(etag_list(&arena, (struct text){ 0 }, ETAG_STRONG), ""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lists_are_taken_apart, open_arena, free_arena),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,12 @@
  * Tests that the C literals of the build equal their sources: each script has its SHA1, and the
  * contract equals the file.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 #include <openssl/evp.h>
 
 #include "request/operation.h"
 #include "scripts.h"
+#include "test.h"
 
 static void hex_sha1(struct text bytes, char hex[41])
 {
@@ -26,11 +20,10 @@ static void hex_sha1(struct text bytes, char hex[41])
 		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
-static void every_script_has_its_sha1(void **state)
+TEST(every_script_has_its_sha1)
 {
 	char hex[41];
 
-	(void)state;
 	assert_non_null(all_scripts[0]);
 	for (const struct script *const *s = all_scripts; *s; s++) {
 		struct text source = (*s)->source;
@@ -41,25 +34,14 @@ static void every_script_has_its_sha1(void **state)
 	}
 }
 
-static void the_contract_is_the_one_of_the_build(void **state)
+TEST(the_contract_is_the_one_of_the_build)
 {
 	const char *path = getenv("PATTERND_OPENAPI");
 	json_t *file = json_load_file(path ? path : "build/generated/openapi.json", 0, NULL);
 	json_t *served = json_loadb(openapi_json_text.at, openapi_json_text.len, 0, NULL);
 
-	(void)state;
 	assert_non_null(file);
 	assert_true(json_equal(file, served));
 	json_decref(file);
 	json_decref(served);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_script_has_its_sha1),
-		cmocka_unit_test(the_contract_is_the_one_of_the_build),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,9 @@
  * the range.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "geo/score.h"
+#include "test.h"
 
 /* GEOPOS prints 17 decimals. */
 static const double WITHIN = 1e-13;
@@ -34,9 +30,8 @@ static const struct {
 	{ 2627099782632789, "0.00000268220901489", "-0.00000126736058093", "kpbpbpbpbp0" },
 };
 
-static void places_equal_redis_own(void **state)
+TEST(places_equal_redis_own)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		double longitude, latitude;
 		char geohash[GEOHASH_BYTES];
@@ -47,12 +42,4 @@ static void places_equal_redis_own(void **state)
 		geo_score_geohash(longitude, latitude, geohash);
 		assert_string_equal(geohash, rows[i].geohash);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_equal_redis_own),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,12 @@
  * Tests of hex: digits and their values for every byte, and percent-decoding at the ends of its
  * input.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/hex.h"
 #include "core/percent.h"
+#include "test.h"
 
-static void values_equal_those_by_strtoul(void **state)
+TEST(values_equal_those_by_strtoul)
 {
-	(void)state;
 	for (int c = 0; c < 256; c++) {
 		bool is_digit = c && strchr("0123456789abcdefABCDEF", c);
 		char digit[] = { (char)c, '\0' };
@@ -25,9 +15,8 @@ static void values_equal_those_by_strtoul(void **state)
 	}
 }
 
-static void bytes_are_written_as_by_printf(void **state)
+TEST(bytes_are_written_as_by_printf)
 {
-	(void)state;
 	for (unsigned c = 0; c < 256; c++) {
 		unsigned char byte = (unsigned char)c;
 		char out[3] = "??", wanted[3];
@@ -37,7 +26,7 @@ static void bytes_are_written_as_by_printf(void **state)
 	}
 }
 
-static void escapes_are_decoded_or_refused(void **state)
+TEST(escapes_are_decoded_or_refused)
 {
 	static const struct {
 		const char *raw, *wanted; /* NULL: refused */
@@ -49,7 +38,6 @@ static void escapes_are_decoded_or_refused(void **state)
 		{ "a%00b", NULL },  { "% 41", NULL },         { "%ff%", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t len = strlen(rows[i].raw);
 		char *bytes = strcpy(malloc(len + 1), rows[i].raw); /* of exactly that size, for AddressSanitizer */
@@ -67,11 +55,10 @@ static void escapes_are_decoded_or_refused(void **state)
 	assert_false(percent_decode(nul, &len));
 }
 
-static void what_is_escaped_is_decoded_to_the_same(void **state)
+TEST(what_is_escaped_is_decoded_to_the_same)
 {
 	char all[256], escaped[3 * sizeof(all)];
 
-	(void)state;
 	for (int c = 1; c < 256; c++)
 		all[c - 1] = (char)c;
 	size_t len = percent_encode((struct text){ all, 255 }, escaped);
@@ -83,16 +70,4 @@ static void what_is_escaped_is_decoded_to_the_same(void **state)
 	assert_int_equal(percent_encode(text_of("a b.C~\xc3\xa4"), escaped), 14);
 	assert_string_equal(escaped, "a%20b.C~%C3%A4");
 	assert_int_equal(percent_encode(text_of(""), escaped), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_equal_those_by_strtoul),
-		cmocka_unit_test(bytes_are_written_as_by_printf),
-		cmocka_unit_test(escapes_are_decoded_or_refused),
-		cmocka_unit_test(what_is_escaped_is_decoded_to_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,10 @@ static void check_bodies(const char *method, const char *target, const struct ro
 
 #define LIMIT(rest) "{\"key\":\"k\",\"limit\":1,\"window_ms\":1" rest "}"
 
-static void types_and_ranges(void **state)
+SUITE(.open = load_options, .close = free_options);
+
+TEST(types_and_ranges)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ LIMIT(""), "ok" },
 		{ LIMIT(",\"cost\":0"), "ok" },
@@ -70,9 +71,8 @@ static void types_and_ranges(void **state)
  * A value of the type [integer, string] has 64 bits, as a number or as text, and keeps its last
  * digit.
  */
-static void wide_integers(void **state)
+TEST(wide_integers)
 {
-	(void)state;
 	static const struct {
 		const char *body;
 		int64_t value;
@@ -111,9 +111,8 @@ static void wide_integers(void **state)
 }
 
 /* Members that exclude others, and are required only without them. */
-static void forms(void **state)
+TEST(forms)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "{\"key\":\"k\",\"policy\":\"p\"}", "ok" },
 		{ "{\"policy\":\"p\",\"cost\":2,\"key\":\"k\"}", "ok" },
@@ -142,9 +141,8 @@ static void forms(void **state)
 	check_bodies("POST", "/ratelimit", ROWS(rows));
 }
 
-static void malformed_bodies(void **state)
+TEST(malformed_bodies)
 {
-	(void)state;
 	static const char *const rows[] = { " ",
 					    "{",
 					    "}",
@@ -183,9 +181,8 @@ static void malformed_bodies(void **state)
  * A body has at most 32 levels, of which the body itself is the first. Brackets in strings do not
  * count.
  */
-static void depth(void **state)
+TEST(depth)
 {
-	(void)state;
 	static char bomb[100000];
 	char body[200];
 	static const char opened[] = "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[";
@@ -206,9 +203,8 @@ static void depth(void **state)
 			    "malformed_json");
 }
 
-static void nested_items(void **state)
+TEST(nested_items)
 {
-	(void)state;
 	static const struct row messages[] = {
 		{ "{\"messages\":[{\"body\":1},{\"body\":null,\"priority\":9}]}", "ok" },
 		{ "{\"messages\":[]}", "out_of_range /messages" },
@@ -235,9 +231,8 @@ static void nested_items(void **state)
 }
 
 /* Members that are maps: their keys are data. */
-static void maps(void **state)
+TEST(maps)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "{\"counters\":{\"a\":1}}", "ok" },
 		{ "{\"counters\":{\"a\":-9007199254740991,\"b/c\":2.0,\"\xc3\xa9\":0}}", "ok" },
@@ -277,9 +272,8 @@ static void check_details(const struct detail_row *rows, size_t count)
 /*
  * Each error states the value that was seen, what is allowed, and the name that was probably meant.
  */
-static void hints(void **state)
+TEST(hints)
 {
-	(void)state;
 	static const struct detail_row rows[] = {
 		{ "POST", "/queues/q/messages", "{\"bdy\":1}",
 		  "/bdy is not a known field; did you mean 'body'?\n/body is required, unless messages is given\n" },
@@ -338,9 +332,8 @@ static void hints(void **state)
 	": send limit " whole ", window_ms " longer "\n"
 
 /* The refusal of a rate with a fraction names the same rate in whole numbers, if there is one. */
-static void rates_with_a_fraction(void **state)
+TEST(rates_with_a_fraction)
 {
-	(void)state;
 #define PUT_POLICY "PUT", "/ratelimit/policies/p"
 	static const struct detail_row rows[] = {
 		{ PUT_POLICY, RATE("0.5", "1000"), RATE_AS("0.5", "1000", "1", "2000") },
@@ -416,30 +409,12 @@ static const char *patched(const char *body)
 	return out;
 }
 
-static void null_resets(void **state)
+TEST(null_resets)
 {
-	(void)state;
 	assert_string_equal(patched("{}"), "n00=0 s00= part00=0");
 	assert_string_equal(patched("{\"n\":null,\"s\":null,\"part\":null}"), "n01=0 s01= part01=0");
 	assert_string_equal(patched("{\"n\":5,\"s\":\"x\",\"part\":{\"n\":7}}"), "n10=5 s10=x part10=7");
 	assert_string_equal(patched("{\"n\":null,\"s\":\"x\"}"), "n01=0 s10=x part00=0");
 	assert_string_equal(patched("{\"n\":0}"), "out_of_range");
 	assert_string_equal(patched("{\"part\":{\"n\":null}}"), "wrong_type");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_and_ranges),
-		cmocka_unit_test(wide_integers),
-		cmocka_unit_test(forms),
-		cmocka_unit_test(malformed_bodies),
-		cmocka_unit_test(depth),
-		cmocka_unit_test(nested_items),
-		cmocka_unit_test(maps),
-		cmocka_unit_test(hints),
-		cmocka_unit_test(rates_with_a_fraction),
-		cmocka_unit_test(null_resets),
-	};
-	return cmocka_run_group_tests(tests, load_options, free_options);
 }

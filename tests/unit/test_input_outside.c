@@ -14,9 +14,10 @@ static void check_targets(const struct row *rows, size_t count)
 	}
 }
 
-static void names(void **state)
+SUITE(.open = load_options, .close = free_options);
+
+TEST(names)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "/locks/a", "ok" },
 		{ "/locks/%20", "ok" },
@@ -62,9 +63,8 @@ static void names(void **state)
 			    "reserved_name /sources/1 /sources/2");
 }
 
-static void queries(void **state)
+TEST(queries)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "/locks?limit=1000&match=a*", "ok" },
 		{ "/locks?limit=0", "out_of_range ?limit" },
@@ -103,9 +103,8 @@ static void queries(void **state)
 }
 
 /* What the handler gets: values, defaults, and which fields were present. */
-static void values_and_defaults(void **state)
+TEST(values_and_defaults)
 {
-	(void)state;
 	const void *in;
 	struct request *req = filled("POST", "/ratelimit",
 				     TEXT("{\"key\":\"k\",\"limit\":5.0,\"window_ms\":60000,\"burst\":7}"), &in);
@@ -137,14 +136,4 @@ static void values_and_defaults(void **state)
 	given_header = TEXT("");
 	assert_string_equal(verdict("DELETE", "/locks/x", NOTHING), "out_of_range Lock-Token:");
 	given_header = NOTHING;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),
-		cmocka_unit_test(queries),
-		cmocka_unit_test(values_and_defaults),
-	};
-	return cmocka_run_group_tests(tests, load_options, free_options);
 }

@@ -2,17 +2,11 @@
  * Tests of json_out: jansson reads exactly the value that was written, and the output has the form
  * that the contract defines.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include <jansson.h>
 #include <time.h>
 
-#include <cmocka.h>
-#include <jansson.h>
-
 #include "stride.h"
+#include "test.h"
 #include "json/out.h"
 
 static struct arena arena;
@@ -20,14 +14,12 @@ static struct json_out out;
 
 static int fresh(void **state)
 {
-	(void)state;
 	out_init(&out, &arena, 8); /* small, so that most texts make it grow */
 	return 0;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	arena_free(&arena);
 	arena_free_cache();
 	return 0;
@@ -56,9 +48,10 @@ static json_t *read_back(void)
 
 #define REPLACED "\xef\xbf\xbd"
 
-static void texts(void **state)
+SUITE(.before = fresh, .after = end);
+
+TEST(texts)
 {
-	(void)state;
 	static const struct {
 		struct text given;
 		const char *wanted;
@@ -87,9 +80,8 @@ static void texts(void **state)
 }
 
 /* The test vectors of RFC 4648 section 10, and lengths that they do not cover. */
-static void base64(void **state)
+TEST(base64)
 {
-	(void)state;
 	static const struct {
 		struct text given;
 		const char *wanted;
@@ -116,9 +108,8 @@ static void base64(void **state)
 	assert_wrote("{\"a\":\"Zm9v\",\"b\":\"Zg==\"}");
 }
 
-static void any_bytes_become_a_string(void **state)
+TEST(any_bytes_become_a_string)
 {
-	(void)state;
 	char bytes[64];
 
 	srand(2);
@@ -141,9 +132,8 @@ static void any_bytes_become_a_string(void **state)
  * The work is proportional to the number of bytes, whatever they are, because names come from
  * clients.
  */
-static void bad_bytes_cost_no_more_than_good_ones(void **state)
+TEST(bad_bytes_cost_no_more_than_good_ones)
 {
-	(void)state;
 	static char bytes[100000];
 	clock_t start = clock();
 
@@ -153,9 +143,8 @@ static void bad_bytes_cost_no_more_than_good_ones(void **state)
 	assert_true(clock() - start < CLOCKS_PER_SEC);
 }
 
-static void integers(void **state)
+TEST(integers)
 {
-	(void)state;
 	static const struct {
 		int64_t given;
 		const char *wanted;
@@ -194,9 +183,8 @@ static void check_real(double value)
 	json_decref(read_back());
 }
 
-static void reals(void **state)
+TEST(reals)
 {
-	(void)state;
 	static const struct {
 		double given;
 		const char *wanted;
@@ -233,9 +221,8 @@ static void reals(void **state)
 	}
 }
 
-static void nesting_and_commas(void **state)
+TEST(nesting_and_commas)
 {
-	(void)state;
 	out_object(&out, NULL);
 	out_int(&out, "a", 1);
 	out_object(&out, "b");
@@ -268,9 +255,8 @@ static void nesting_and_commas(void **state)
 }
 
 /* Another program may have changed a value in Redis. */
-static void what_is_not_json_breaks_the_answer(void **state)
+TEST(what_is_not_json_breaks_the_answer)
 {
-	(void)state;
 	static const struct text rows[] = { { NULL, 0 },
 					    TEXT(""),
 					    TEXT("{]"),
@@ -290,19 +276,4 @@ static void what_is_not_json_breaks_the_answer(void **state)
 	}
 	out_raw(&out, NULL, TEXT("[1.10, {\"a\":1e5}]"));
 	assert_false(out.broken);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(texts, fresh, end),
-		cmocka_unit_test_setup_teardown(base64, fresh, end),
-		cmocka_unit_test_setup_teardown(what_is_not_json_breaks_the_answer, fresh, end),
-		cmocka_unit_test_setup_teardown(any_bytes_become_a_string, fresh, end),
-		cmocka_unit_test_setup_teardown(bad_bytes_cost_no_more_than_good_ones, fresh, end),
-		cmocka_unit_test_setup_teardown(integers, fresh, end),
-		cmocka_unit_test_setup_teardown(reals, fresh, end),
-		cmocka_unit_test_setup_teardown(nesting_and_commas, fresh, end),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,17 +5,10 @@
  */
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/budget.h"
 #include "stride.h"
+#include "test.h"
 #include "json/out.h"
 #include "json/read.h"
 
@@ -117,9 +110,8 @@ static json_t *write_random(const char *key, int depth)
 	}
 }
 
-static void random_documents(void **state)
+TEST(random_documents)
 {
-	(void)state;
 	struct json_error error;
 
 	srand(4);
@@ -154,9 +146,8 @@ static const void *members_are_opaque(const void *parent, struct text key, bool 
  * No digit is lost, no real becomes an integer, no escape is resolved, no space between tokens is
  * removed.
  */
-static void opaque_values_keep_their_bytes(void **state)
+TEST(opaque_values_keep_their_bytes)
 {
-	(void)state;
 	static const char *const values[] = {
 		"5",
 		"1.10",
@@ -199,9 +190,8 @@ static void opaque_values_keep_their_bytes(void **state)
 	arena_free_cache();
 }
 
-static void numbers_beyond_64_bits_are_reals(void **state)
+TEST(numbers_beyond_64_bits_are_reals)
 {
-	(void)state;
 	struct json_error error;
 	const struct json *got =
 		json_read(&arena, TEXT("[9223372036854775807,-9223372036854775808,9223372036854775808,1e999]"), NULL,
@@ -220,9 +210,8 @@ static void numbers_beyond_64_bits_are_reals(void **state)
 }
 
 /* Items need no memory. The names of an object need memory only until the object ends. */
-static void checked_values_take_no_memory(void **state)
+TEST(checked_values_take_no_memory)
 {
-	(void)state;
 	static const char item[] = "[1,{\"a\":\"\\n\"},2.5,\"\\ud83d\\ude00\"],";
 	enum { ITEMS = 10000 };
 	char *bytes = malloc(ITEMS * sizeof(item)), *to = bytes;
@@ -265,9 +254,8 @@ static void break_somewhere(char *bytes, size_t *len)
 }
 
 /* A text that jansson accepts is read as the same value; one that it refuses is refused. */
-static void broken_documents(void **state)
+TEST(broken_documents)
 {
-	(void)state;
 	struct json_error error;
 	int taken = 0;
 
@@ -299,9 +287,8 @@ static void broken_documents(void **state)
 }
 
 /* An error names its place. */
-static void faults_are_named(void **state)
+TEST(faults_are_named)
 {
-	(void)state;
 	static const struct {
 		struct text given;
 		const char *why;
@@ -356,9 +343,8 @@ static struct text wide_object(size_t count, bool repeats)
 	return arena_copy(&arena, out.at, out.len);
 }
 
-static void names_meet_in_objects_of_any_size(void **state)
+TEST(names_meet_in_objects_of_any_size)
 {
-	(void)state;
 	struct json_error error;
 
 	for (size_t count = 2; count < 100000 / (size_t)stride(); count = count * 3 / 2 + 1) {
@@ -375,9 +361,8 @@ static void names_meet_in_objects_of_any_size(void **state)
 	arena_free_cache();
 }
 
-static void depth_ends_at_32(void **state)
+TEST(depth_ends_at_32)
 {
-	(void)state;
 	static const char levels[] = "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"; /* 33 */
 	struct text deep = TEXT(levels), most = arena_copy(&arena, levels + 1, sizeof(levels) - 3);
 	struct json_error error;
@@ -392,9 +377,8 @@ static void depth_ends_at_32(void **state)
 }
 
 /* Whichever allocation fails, the document is refused as a whole. */
-static void memory_may_end_anywhere(void **state)
+TEST(memory_may_end_anywhere)
 {
-	(void)state;
 	static const struct text given = TEXT(
 		"{\"body\":{\"a\":[1,2.5,true,null,\"\\n is no longer than that\",[[\"\"]]],"
 		"\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6,\"h\":7,\"i\":8,\"j\":9,\"k\":0,\"l\":1,\"m\":2,\"n\":3}}");
@@ -416,20 +400,4 @@ static void memory_may_end_anywhere(void **state)
 	}
 	assert_true(whole > 0 && refused > 20);
 	arena_free_cache();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_documents),
-		cmocka_unit_test(opaque_values_keep_their_bytes),
-		cmocka_unit_test(numbers_beyond_64_bits_are_reals),
-		cmocka_unit_test(checked_values_take_no_memory),
-		cmocka_unit_test(broken_documents),
-		cmocka_unit_test(faults_are_named),
-		cmocka_unit_test(names_meet_in_objects_of_any_size),
-		cmocka_unit_test(depth_ends_at_32),
-		cmocka_unit_test(memory_may_end_anywhere),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,13 @@
  * Tests of log lines in both formats: any text can be read back from its line. Each case runs in
  * its own process, because a process reads its options only once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <jansson.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-#include <jansson.h>
-
 #include "process/config.h"
 #include "process/log.h"
+#include "test.h"
 
 static char line[8192]; /* what the last child logged */
 
@@ -46,7 +38,7 @@ static void log_in(const char *format, const char *message)
 	assert_int_equal(strcspn(line, "\n"), n - 1); /* one line */
 }
 
-static void text_is_logfmt(void **state)
+TEST(text_is_logfmt)
 {
 	static const struct {
 		const char *message, *written;
@@ -62,7 +54,6 @@ static void text_is_logfmt(void **state)
 		{ "\xc3\xa4", " message=\"\xc3\xa4\"\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		log_in("text", rows[i].message);
 		if (!strstr(line, rows[i].written))
@@ -70,12 +61,11 @@ static void text_is_logfmt(void **state)
 	}
 }
 
-static void json_holds_any_text(void **state)
+TEST(json_holds_any_text)
 {
 	static const char *const messages[] = { "plain", "", "say \"hi\"\\", "line\nbreak\ttab\x01",
 						"\xc3\xa4\xe2\x82\xac" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
 		log_in("json", messages[i]);
 		json_t *root = json_loads(line, 0, NULL);
@@ -86,11 +76,10 @@ static void json_holds_any_text(void **state)
 }
 
 /* Escapes make a text longer. The text is cut, but never its quotes. */
-static void long_text_is_cut(void **state)
+TEST(long_text_is_cut)
 {
 	char message[1000];
 
-	(void)state;
 	memset(message, '\x01', sizeof(message) - 1);
 	message[sizeof(message) - 1] = '\0';
 	log_in("json", message);
@@ -100,14 +89,4 @@ static void long_text_is_cut(void **state)
 	json_decref(root);
 	log_in("text", message);
 	assert_string_equal(line + strlen(line) - 2, "\"\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_logfmt),
-		cmocka_unit_test(json_holds_any_text),
-		cmocka_unit_test(long_text_is_cut),
-	};
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

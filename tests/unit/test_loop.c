@@ -3,22 +3,16 @@
  * iterations, and signals between iterations.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../support/proc.h"
 #include "core/loop.h"
+#include "test.h"
 
 enum { MS = 1000 };
 
@@ -26,14 +20,12 @@ static int fired, iterations;
 
 static int open_loop(void **state)
 {
-	(void)state;
 	fired = iterations = 0;
 	return loop_open() ? 0 : -1;
 }
 
 static int close_loop(void **state)
 {
-	(void)state;
 	loop_close();
 	return 0;
 }
@@ -94,13 +86,14 @@ static struct event_watch *ready_watch(void)
 	return e;
 }
 
+SUITE(.before = open_loop, .after = close_loop);
+
 /*
  * Both descriptors are ready in one iteration. The callback that runs first removes the other one,
  * which must not run any more.
  */
-static void unwatch_another_inside_a_callback(void **state)
+TEST(unwatch_another_inside_a_callback)
 {
-	(void)state;
 	struct event_watch *one = ready_watch(), *two = ready_watch();
 
 	one->other = two;
@@ -109,9 +102,8 @@ static void unwatch_another_inside_a_callback(void **state)
 	assert_int_equal(fired, 1);
 }
 
-static void watching_and_not(void **state)
+TEST(watching_and_not)
 {
-	(void)state;
 	struct event_watch *e = ready_watch();
 	uint64_t one = 1;
 
@@ -145,9 +137,8 @@ static int64_t count_iterations(void)
 	return 1;
 }
 
-static void iterations_come_when_asked_for(void **state)
+TEST(iterations_come_when_asked_for)
 {
-	(void)state;
 	int64_t before = loop_now_us();
 
 	loop_run(count_iterations);
@@ -184,9 +175,8 @@ static int64_t work_once(void)
 	return 1;
 }
 
-static void a_long_iteration_is_counted(void **state)
+TEST(a_long_iteration_is_counted)
 {
-	(void)state;
 	struct loop_stats before = *loop_stats();
 
 	loop_run(stall_once);
@@ -206,9 +196,8 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-static void a_signal_is_not_an_event(void **state)
+TEST(a_signal_is_not_an_event)
 {
-	(void)state;
 	struct sigaction action = { .sa_handler = on_alarm };
 	struct itimerval soon = { .it_value.tv_usec = 2 * MS };
 
@@ -216,15 +205,4 @@ static void a_signal_is_not_an_event(void **state)
 	setitimer(ITIMER_REAL, &soon, NULL);
 	run_for(5);
 	assert_true(loop_wall_ms() > INT64_C(1700000000000));
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)
-	const struct CMUnitTest tests[] = {
-		TEST(unwatch_another_inside_a_callback), TEST(watching_and_not),
-		TEST(iterations_come_when_asked_for),    TEST(a_long_iteration_is_counted),
-		TEST(a_signal_is_not_an_event),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

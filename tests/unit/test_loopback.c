@@ -5,18 +5,13 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/un.h>
-
-#include <cmocka.h>
 
 #include "outbound/loopback.h"
 #include "outbound/outbound.h"
+#include "test.h"
 
-static void places_of_this_machine(void **state)
+TEST(places_of_this_machine)
 {
 	static const char *const good[] = {
 		"http://127.0.0.1",
@@ -32,7 +27,6 @@ static void places_of_this_machine(void **state)
 		"http://[0000:0000:0000:0000:0000:0000:0000:0001]:80/",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const char *refusal = loopback_refusal(good[i]);
 		if (refusal)
@@ -110,9 +104,8 @@ static const struct row bad[] = {
 	{ "http://127.0.0.1/{a}", "must have no user" },
 };
 
-static void places_elsewhere(void **state)
+TEST(places_elsewhere)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *refusal = loopback_refusal(bad[i].url);
 		if (!refusal || strncmp(refusal, bad[i].begin, strlen(bad[i].begin)) != 0)
@@ -120,11 +113,10 @@ static void places_elsewhere(void **state)
 	}
 }
 
-static void sockets_by_path(void **state)
+TEST(sockets_by_path)
 {
 	char longest[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[0] = '/';
 	longest[sizeof(longest) - 1] = '\0';
@@ -148,12 +140,11 @@ static bool holds(const char *address)
 	return loopback_holds((struct sockaddr *)&v6);
 }
 
-static void addresses_of_sockets(void **state)
+TEST(addresses_of_sockets)
 {
 	const struct sockaddr_un path = { .sun_family = AF_UNIX };
 	const struct sockaddr other = { .sa_family = AF_NETLINK };
 
-	(void)state;
 	assert_true(holds("127.0.0.1"));
 	assert_true(holds("127.255.255.255"));
 	assert_true(holds("::1"));
@@ -168,15 +159,4 @@ static void addresses_of_sockets(void **state)
 	assert_false(holds("fe80::1"));
 	assert_true(loopback_holds((const struct sockaddr *)&path));
 	assert_false(loopback_holds(&other));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_of_this_machine),
-		cmocka_unit_test(places_elsewhere),
-		cmocka_unit_test(sockets_by_path),
-		cmocka_unit_test(addresses_of_sockets),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* Tests of nearest: the distance of two names, and which of several names is meant. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/nearest.h"
+#include "test.h"
 
-static void edits(void **state)
+TEST(edits)
 {
-	(void)state;
 	static const struct {
 		const char *given, *known;
 		unsigned wanted;
@@ -42,11 +33,10 @@ static void edits(void **state)
 }
 
 /* Names of any length are compared within bounds. */
-static void long_names(void **state)
+TEST(long_names)
 {
 	static char a[1000], b[65];
 
-	(void)state;
 	memset(a, 'a', sizeof(a));
 	memset(b, 'a', 64);
 	assert_int_equal(nearest_edits((struct text){ a, sizeof(a) }, text_of(b)), NEAREST_FAR);
@@ -54,27 +44,15 @@ static void long_names(void **state)
 	assert_int_equal(nearest_edits((struct text){ a, 64 }, text_of(b)), 0);
 }
 
-static void the_best_wins(void **state)
+TEST(the_best_wins)
 {
 	char hint[NEAREST_HINT];
 	struct nearest n = { .given = TEXT("limits") }, none = { .given = TEXT("zzz") };
 
-	(void)state;
 	nearest_offer(&n, "lists");
 	nearest_offer(&n, "limit");
 	nearest_offer(&n, "limbs");
 	assert_string_equal(nearest_hint(&n, hint), "; did you mean 'limit'?");
 	nearest_offer(&none, "limit");
 	assert_string_equal(nearest_hint(&none, hint), "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edits),
-		cmocka_unit_test(long_names),
-		cmocka_unit_test(the_best_wins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,6 @@
 
 static int load_options(void **state)
 {
-	(void)state;
 	char *argv[] = { "patternd", "--allowed-hosts=a.example,b-2.example", "--max-body-bytes=1024", NULL };
 	char *environment[] = { NULL };
 
@@ -18,7 +17,6 @@ static int load_options(void **state)
 
 static int free_options(void **state)
 {
-	(void)state;
 	config_free();
 	return 0;
 }
@@ -73,9 +71,10 @@ static void check(const char *method, const char *target, const struct row *rows
 #define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
 #define NO "host_not_allowed"
 
-static void hosts(void **state)
+SUITE(.open = load_options, .close = free_options);
+
+TEST(hosts)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "", "ok" }, /* HTTP/1.0 */
 		{ "Host: localhost", "ok" },
@@ -134,9 +133,8 @@ static void hosts(void **state)
 	check("GET", "/locks", ROWS(rows));
 }
 
-static void browsers_from_elsewhere(void **state)
+TEST(browsers_from_elsewhere)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "Host: localhost:8379\nOrigin: http://localhost:8379", "ok" },
 		{ "Host: LOCALHOST:8379\nOrigin: http://localhost:8379\nSec-Fetch-Site: same-origin", "ok" },
@@ -165,9 +163,8 @@ static void browsers_from_elsewhere(void **state)
 #define BAD "malformed_request+close"
 #define JSON "Content-Type: application/json\n"
 
-static void framing(void **state)
+TEST(framing)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "Host: localhost\nHost: localhost", BAD },
 		{ JSON "Content-Length: 5", "ok" },
@@ -227,9 +224,8 @@ static void framing(void **state)
 }
 
 /* RFC 9110, sections 5.6.2 and 5.5: which bytes a header may hold, and where. */
-static void bytes_of_headers(void **state)
+TEST(bytes_of_headers)
 {
-	(void)state;
 	static const char tchars[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	struct precheck a;
 
@@ -263,9 +259,8 @@ static void bytes_of_headers(void **state)
 	check("GET", "/locks", ROWS(rows));
 }
 
-static void headers_that_repeat(void **state)
+TEST(headers_that_repeat)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "Lock-Token: a\nLock-Token: a", BAD },
 		{ "Fence: 1\nFence: 1", BAD },
@@ -278,9 +273,8 @@ static void headers_that_repeat(void **state)
 	check("GET", "/locks", ROWS(rows));
 }
 
-static void bodies(void **state)
+TEST(bodies)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "", "ok" }, /* none: input reports what is missing */
 		{ "Content-Type: text/plain", "ok" },
@@ -313,9 +307,8 @@ static void bodies(void **state)
 /*
  * The headers that a reverse proxy forwards were meant for the proxy, so only framing is checked.
  */
-static void forwarded(void **state)
+TEST(forwarded)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "Host: evil.example", "ok" },
 		{ "Host: a b", "ok" },
@@ -338,18 +331,4 @@ static void forwarded(void **state)
 	assert_true(precheck_run(&a));
 	assert_null(req->asked.idempotency_key.at);
 	asked_end(req);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts),
-		cmocka_unit_test(browsers_from_elsewhere),
-		cmocka_unit_test(framing),
-		cmocka_unit_test(headers_that_repeat),
-		cmocka_unit_test(bytes_of_headers),
-		cmocka_unit_test(bodies),
-		cmocka_unit_test(forwarded),
-	};
-	return cmocka_run_group_tests(tests, load_options, free_options);
 }

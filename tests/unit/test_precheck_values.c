@@ -12,7 +12,6 @@
 
 static int load_options(void **state)
 {
-	(void)state;
 	char *argv[] = { "patternd", NULL }, *environment[] = { NULL };
 
 	return config_load(1, argv, environment) == CONFIG_RUN ? 0 : -1;
@@ -20,7 +19,6 @@ static int load_options(void **state)
 
 static int free_options(void **state)
 {
-	(void)state;
 	config_free();
 	return 0;
 }
@@ -53,10 +51,11 @@ static struct request *admitted(const char *target, const char *name, const char
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 #define SPAN "00f067aa0ba902b7"
 
+SUITE(.open = load_options, .close = free_options);
+
 /* A W3C Trace Context is kept when it is valid, and otherwise ignored. It is never refused. */
-static void traceparents(void **state)
+TEST(traceparents)
 {
-	(void)state;
 	static const struct {
 		const char *value, *second;
 		bool valid;
@@ -104,9 +103,8 @@ static void traceparents(void **state)
 
 #define HUNDRED "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 
-static void request_ids(void **state)
+TEST(request_ids)
 {
-	(void)state;
 	static const char *const taken[] = { "a", "a-1.b_2:c/d=e,f;g~", HUNDRED "0123456789012345678901234567" };
 	static const char *const replaced[] = { "",         " ",    "a b",
 						"a\tb",     "a\"b", "a\\b",
@@ -133,9 +131,8 @@ static void request_ids(void **state)
 	asked_end(req);
 }
 
-static void idempotency_keys(void **state)
+TEST(idempotency_keys)
 {
-	(void)state;
 	static const struct {
 		const char *given, *key; /* NULL: refused */
 	} rows[] = {
@@ -179,9 +176,8 @@ static void idempotency_keys(void **state)
 	asked_end(req);
 }
 
-static void accepted_types(void **state)
+TEST(accepted_types)
 {
-	(void)state;
 	static const struct {
 		const char *target, *accept, *second;
 		bool ok;
@@ -240,9 +236,8 @@ static void accepted_types(void **state)
  * The representation with the higher q is preferred. With equal q, it is the one that a more
  * specific range names, then the first.
  */
-static void preferred_types(void **state)
+TEST(preferred_types)
 {
-	(void)state;
 	static const struct {
 		const char *accept;
 		bool other; /* application/geo+json, not application/json */
@@ -279,9 +274,8 @@ static void preferred_types(void **state)
 }
 
 /* Several lines of a list header are one list (RFC 9110 section 5.3). */
-static void conditions(void **state)
+TEST(conditions)
 {
-	(void)state;
 	struct request *req = admitted("/locks", "If-Match", "\"a\"", "\"b\", \"c\"");
 	assert_string_equal(req->asked.conditions->match.at, "\"a\", \"b\", \"c\"");
 	assert_null(req->asked.conditions->none_match.at);
@@ -292,9 +286,8 @@ static void conditions(void **state)
 	asked_end(req);
 }
 
-static void long_targets(void **state)
+TEST(long_targets)
 {
-	(void)state;
 	char target[8194];
 
 	memset(target, 'x', sizeof(target));
@@ -308,14 +301,4 @@ static void long_targets(void **state)
 	req = admitted(target, "Accept", NULL, NULL);
 	assert_string_equal(problem_of(req), "target_too_long");
 	asked_end(req);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(traceparents),   cmocka_unit_test(request_ids),     cmocka_unit_test(idempotency_keys),
-		cmocka_unit_test(accepted_types), cmocka_unit_test(preferred_types), cmocka_unit_test(conditions),
-		cmocka_unit_test(long_targets),
-	};
-	return cmocka_run_group_tests(tests, load_options, free_options);
 }

@@ -3,18 +3,12 @@
  * described.
  */
 #include <hiredis/hiredis.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../support/proc.h"
 #include "../support/proxy.h"
 #include "../support/redis_server.h"
 #include "../support/stubborn.h"
+#include "test.h"
 
 enum { ANSWER_MS = 300 };
 
@@ -35,21 +29,18 @@ static redisContext *connect_through(int port)
 
 static int set_up_all(void **state)
 {
-	(void)state;
 	server_start(&redis);
 	return 0;
 }
 
 static int tear_down_all(void **state)
 {
-	(void)state;
 	server_stop(&redis);
 	return 0;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	proxy = proxy_open(redis.port);
 	through = connect_through(proxy_port(proxy));
@@ -58,7 +49,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	redisFree(through);
 	proxy_close(proxy);
 	return 0;
@@ -82,9 +72,10 @@ static long long counted(void)
 	return n ? atoll(n) : 0;
 }
 
-static void test_pass(void **state)
+SUITE(.open = set_up_all, .close = tear_down_all, .before = set_up, .after = tear_down);
+
+TEST(test_pass)
 {
-	(void)state;
 	for (int i = 1; i <= 100; i++)
 		assert_int_equal(incr(), i);
 	struct proxy_counts counts = proxy_count(proxy);
@@ -93,12 +84,11 @@ static void test_pass(void **state)
 	assert_true(counts.bytes_up > 2000 && counts.bytes_down >= 400);
 }
 
-static void test_large_both_ways(void **state)
+TEST(test_large_both_ways)
 {
 	size_t len = 5000000;
 	char *value = malloc(len);
 
-	(void)state;
 	memset(value, 'x', len);
 	redisSetTimeout(through, (struct timeval){ .tv_sec = 5 });
 	redisReply *r = redisCommand(through, "ECHO %b", value, len);
@@ -109,9 +99,8 @@ static void test_large_both_ways(void **state)
 	free(value);
 }
 
-static void test_delay(void **state)
+TEST(test_delay)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 50 });
 	int64_t start_ms = monotonic_ms();
 	assert_int_equal(incr(), 1);
@@ -122,38 +111,34 @@ static void test_delay(void **state)
 	assert_in_range(monotonic_ms() - start_ms, 0, 45);
 }
 
-static void test_drop_up(void **state)
+TEST(test_drop_up)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .drop_up = true });
 	assert_int_equal(incr(), -1);
 	assert_int_equal(counted(), 0);
 	assert_int_equal(proxy_count(proxy).open, 1);
 }
 
-static void test_drop_down(void **state)
+TEST(test_drop_down)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
 	assert_int_equal(incr(), -1);
 	assert_int_equal(counted(), 1);
 	assert_int_equal(proxy_count(proxy).open, 1);
 }
 
-static void test_cut_after_request(void **state)
+TEST(test_cut_after_request)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .cut = true });
 	assert_int_equal(incr(), -1);
 	assert_int_equal(through->err, REDIS_ERR_EOF);
 	assert_int_equal(counted(), 1);
 }
 
-static void test_cut_at_byte(void **state)
+TEST(test_cut_at_byte)
 {
 	redisReply *r;
 
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_at = 9 });
 	assert_int_equal(incr(), 1); /* ":1\r\n": four bytes */
 	assert_int_equal(incr(), 2);
@@ -172,9 +157,8 @@ static void test_cut_at_byte(void **state)
  * Only chunks with the given bytes are cut, and only a percentage of those: a connection's
  * handshake passes.
  */
-static void test_cut_on(void **state)
+TEST(test_cut_on)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = PROXY_BYTES("INCR"), .cut_percent = 50 });
 	for (int i = 1; i <= 5; i += 2) {
 		assert_int_equal(incr(), i);
@@ -200,9 +184,8 @@ static void test_cut_on(void **state)
 	assert_int_equal(counted(), 8);
 }
 
-static void test_inject(void **state)
+TEST(test_inject)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .before = PROXY_BYTES(":77\r\n"), .after = PROXY_BYTES(":88\r\n") });
 	assert_int_equal(incr(), 77);
 	assert_int_equal(incr(), 1);
@@ -210,9 +193,8 @@ static void test_inject(void **state)
 	assert_int_equal(incr(), 2); /* once */
 }
 
-static void test_inject_now(void **state)
+TEST(test_inject_now)
 {
-	(void)state;
 	assert_int_equal(incr(), 1);
 	proxy_inject(proxy, PROXY_BYTES(":99\r\n"));
 	assert_int_equal(incr(), 99);
@@ -220,11 +202,10 @@ static void test_inject_now(void **state)
 }
 
 /* Each of two commands is answered, also when they arrive together. */
-static void test_answer(void **state)
+TEST(test_answer)
 {
 	redisReply *r;
 
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .answer = PROXY_BYTES("-LOADING not yet\r\n") });
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(redisAppendCommand(through, "INCR n"), REDIS_OK);
@@ -236,9 +217,8 @@ static void test_answer(void **state)
 	assert_int_equal(counted(), 0);
 }
 
-static void test_slices_and_bandwidth(void **state)
+TEST(test_slices_and_bandwidth)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .slice = 1 });
 	for (int i = 1; i <= 20; i++)
 		assert_int_equal(incr(), i);
@@ -253,9 +233,8 @@ static void test_slices_and_bandwidth(void **state)
 	assert_in_range(monotonic_ms() - start_ms, 80, 600);
 }
 
-static void test_reset(void **state)
+TEST(test_reset)
 {
-	(void)state;
 	assert_int_equal(incr(), 1);
 	proxy_set(proxy, (struct proxy_fault){ .reset = true });
 	wait_until(proxy_count(proxy).open == 0, 1000);
@@ -265,9 +244,8 @@ static void test_reset(void **state)
 	assert_int_equal(incr(), 2);
 }
 
-static void test_refuse(void **state)
+TEST(test_refuse)
 {
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true });
 	assert_int_equal(incr(), 1); /* open connections stay */
 	redisContext *c = connect_through(proxy_port(proxy));
@@ -337,7 +315,7 @@ static void no_hole(struct proxy_fault loss, struct proxy_fault next)
 	through = connect_through(proxy_port(proxy));
 }
 
-static void test_no_holes(void **state)
+TEST(test_no_holes)
 {
 	static const struct proxy_fault losses[] = {
 		{ .drop_up = true },
@@ -359,15 +337,13 @@ static void test_no_holes(void **state)
 		{ .refuse = true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		for (size_t k = 0; k < sizeof(next) / sizeof(next[0]); k++)
 			no_hole(losses[i], next[k]);
 }
 
-static void test_server_gone(void **state)
+TEST(test_server_gone)
 {
-	(void)state;
 	server_kill(&redis);
 	assert_int_equal(incr(), -1);
 	server_restart(&redis);
@@ -376,7 +352,7 @@ static void test_server_gone(void **state)
 	assert_int_equal(incr(), 1);
 }
 
-static void test_stubborn(void **state)
+TEST(test_stubborn)
 {
 	static const struct stubborn_manner manners[] = {
 		{ .name = "greets", .greeting = ":5\r\n" },
@@ -384,7 +360,6 @@ static void test_stubborn(void **state)
 		{ .name = "floods", .answer = ":5\r\n", .times = SIZE_MAX },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
 		struct stubborn *s = stubborn_open(&manners[i]);
 		redisFree(through);
@@ -393,19 +368,4 @@ static void test_stubborn(void **state)
 		assert_int_equal(stubborn_connections(s), 1);
 		stubborn_close(s);
 	}
-}
-
-int main(void)
-{
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_pass),        TEST(test_large_both_ways), TEST(test_delay),
-		TEST(test_drop_up),     TEST(test_drop_down),       TEST(test_cut_after_request),
-		TEST(test_cut_at_byte), TEST(test_cut_on),          TEST(test_inject),
-		TEST(test_inject_now),  TEST(test_answer),          TEST(test_slices_and_bandwidth),
-		TEST(test_reset),       TEST(test_refuse),          TEST(test_server_gone),
-		TEST(test_no_holes),    TEST(test_stubborn),
-	};
-
-	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

@@ -1,14 +1,6 @@
 /* Tests of push_answer: what the answer of a program means for its message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "push/push_answer.h"
+#include "test.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 
@@ -18,7 +10,6 @@ static struct arena arena;
 
 static int free_arena(void **state)
 {
-	(void)state;
 	arena_free(&arena);
 	arena = (struct arena){ 0 };
 	return 0;
@@ -48,9 +39,10 @@ static struct outbound answered(int status, const char *body)
 
 /* ---- The verdict ---- */
 
-static void statuses(void **state)
+SUITE(.after = free_arena);
+
+TEST(statuses)
 {
-	(void)state;
 	for (int status = 200; status < 1000; status++) {
 		struct push_answer a;
 		struct outbound o = answered(status, "");
@@ -69,7 +61,7 @@ static void statuses(void **state)
 	}
 }
 
-static void breaks(void **state)
+TEST(breaks)
 {
 	static const struct {
 		enum outbound_outcome outcome;
@@ -83,7 +75,6 @@ static void breaks(void **state)
 		{ OUTBOUND_BROKEN, "half", PUSH_FAILED, "half" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct push_answer a;
 		struct outbound o = answered(200, "1");
@@ -117,9 +108,8 @@ static bool has_result(const char *type, const char *body, bool is_larger)
 	return a.result.at != NULL;
 }
 
-static void results(void **state)
+TEST(results)
 {
-	(void)state;
 	assert_true(has_result("application/json", "{\"a\": 1}", false));
 	assert_true(has_result("Application/JSON ; charset=utf-8", "null", false));
 	assert_true(has_result("application/problem+json", " 1 ", false));
@@ -138,11 +128,10 @@ static void results(void **state)
 }
 
 /* A result has at most 28 levels, because the request that settles the message adds some. */
-static void depths(void **state)
+TEST(depths)
 {
 	char body[100];
 
-	(void)state;
 	for (int depth = 1; depth <= 40; depth++) {
 		memset(body, '[', (size_t)depth);
 		memset(body + depth, ']', (size_t)depth);
@@ -163,7 +152,7 @@ static int64_t retry_after(struct text value)
 	return a.retry_after_ms;
 }
 
-static void pauses(void **state)
+TEST(pauses, .after = no_fixture)
 {
 	static const char *const unread[] = { "",
 					      "-1",
@@ -199,7 +188,6 @@ static void pauses(void **state)
 		{ "Fri, 31 Dec 9999 23:59:59 GMT", 365LL * DAY_MS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++)
 		if (retry_after(text_of(unread[i])) != -1)
 			fail_msg("'%s' is read", unread[i]);
@@ -222,11 +210,10 @@ static const char *reason(struct text value)
 	return a.reason;
 }
 
-static void reasons(void **state)
+TEST(reasons, .after = no_fixture)
 {
 	char many[1000];
 
-	(void)state;
 	assert_string_equal(reason(TEXT("no such customer")), "no such customer");
 	assert_string_equal(reason(TEXT("\xc3\xbc\xe2\x82\xac")), "\xc3\xbc\xe2\x82\xac");
 	assert_string_equal(reason(TEXT("")), "HTTP 400");
@@ -245,12 +232,11 @@ static void reasons(void **state)
 	assert_int_equal(reason((struct text){ many, sizeof(many) })[PUSH_REASON_BYTES - 2], '?');
 }
 
-static void plain_answers_have_neither(void **state)
+TEST(plain_answers_have_neither)
 {
 	struct push_answer a;
 	struct outbound o = answered(200, "1");
 
-	(void)state;
 	push_answer_begin(&a);
 	give(&a, "Content-Type", TEXT("application/json"));
 	push_answer_judge(&a, &o);
@@ -258,18 +244,4 @@ static void plain_answers_have_neither(void **state)
 	push_answer_make_plain(&a);
 	assert_null(a.result.at);
 	assert_string_equal(a.reason, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(statuses, free_arena),
-		cmocka_unit_test_teardown(breaks, free_arena),
-		cmocka_unit_test_teardown(results, free_arena),
-		cmocka_unit_test_teardown(depths, free_arena),
-		cmocka_unit_test(pauses),
-		cmocka_unit_test(reasons),
-		cmocka_unit_test_teardown(plain_answers_have_neither, free_arena),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
  * Tests of metrics_quantile_ms: a percentile lies within the bucket of its request, grows with the
  * percentage, and is never above the longest request.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "process/metrics.h"
+#include "test.h"
 
 enum { ROUNDS = 5000, MOST = 20 };
 
@@ -44,11 +38,10 @@ static void holds(const struct metrics_totals *t, const int64_t *sorted, double 
 	assert_true(us <= (double)t->longest_us + 0.001);
 }
 
-static void percentiles_lie_in_their_bucket(void **state)
+TEST(percentiles_lie_in_their_bucket)
 {
 	int64_t us[MOST];
 
-	(void)state;
 	srand(1);
 	for (int round = 0; round < ROUNDS; round++) {
 		struct metrics_totals t = { .requests = 1 + (uint64_t)rand() % MOST };
@@ -62,11 +55,4 @@ static void percentiles_lie_in_their_bucket(void **state)
 		holds(&t, us, 0.99);
 		assert_true(metrics_quantile_ms(&t, 0.5) <= metrics_quantile_ms(&t, 0.99));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(percentiles_lie_in_their_bucket) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,9 @@
  * Tests of Redis replies: each type is read, cut anywhere. Invalid bytes end in an error, never in
  * a crash or in growth.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "redis/reply_reader.h"
 #include "stride.h"
+#include "test.h"
 
 /*
  * Prints a reply in short: 1 for an integer, 'x' for text, +x, -x, ~ for nil, [..] for an array.
@@ -51,7 +43,6 @@ static struct reply_reader *reader;
 
 static int open_reader(void **state)
 {
-	(void)state;
 	reply_reader_free(reader);
 	reader = reply_reader_new(64 << 20);
 	return reader ? 0 : -1;
@@ -59,7 +50,6 @@ static int open_reader(void **state)
 
 static int close_reader(void **state)
 {
-	(void)state;
 	reply_reader_free(reader);
 	return 0;
 }
@@ -118,9 +108,10 @@ static const struct {
 
 enum { GOOD = sizeof(good) / sizeof(good[0]) };
 
-static void every_type_split_everywhere(void **state)
+SUITE(.close = close_reader, .before = open_reader);
+
+TEST(every_type_split_everywhere)
 {
-	(void)state;
 	for (size_t i = 0; i < GOOD; i++) {
 		struct text b = good[i].bytes;
 		feed(b.at, b.len);
@@ -142,9 +133,8 @@ static void every_type_split_everywhere(void **state)
 }
 
 /* Many replies come in one read, as in a pipeline. */
-static void many_in_one_read(void **state)
+TEST(many_in_one_read)
 {
-	(void)state;
 	for (size_t i = 0; i < 100 * GOOD; i++)
 		feed(good[i % GOOD].bytes.at, good[i % GOOD].bytes.len);
 	for (size_t i = 0; i < 100 * GOOD; i++)
@@ -152,9 +142,8 @@ static void many_in_one_read(void **state)
 	assert_not_yet();
 }
 
-static void bytes_are_kept_as_they_are(void **state)
+TEST(bytes_are_kept_as_they_are)
 {
-	(void)state;
 	static char big[1000000];
 	const struct reply *reply;
 	const char *why;
@@ -186,9 +175,8 @@ static const struct text bad[] = {
 };
 
 /* One invalid reply is enough: the error stays, because the connection is lost. */
-static void garbage_is_an_error(void **state)
+TEST(garbage_is_an_error)
 {
-	(void)state;
 	const struct reply *reply;
 	const char *why;
 
@@ -210,9 +198,8 @@ static void garbage_is_an_error(void **state)
  * An array that only announces many items allocates memory at once, so the arrays of a reply share
  * one bound.
  */
-static void nested_counts_are_bounded_together(void **state)
+TEST(nested_counts_are_bounded_together)
 {
-	(void)state;
 	const struct reply *reply;
 	const char *why = NULL;
 
@@ -225,9 +212,8 @@ static void nested_counts_are_bounded_together(void **state)
  * The daemon never asks for RESP3. Its types end in an error, or in a reply that can be walked,
  * since later versions of hiredis know them.
  */
-static void other_types_do_no_harm(void **state)
+TEST(other_types_do_no_harm)
 {
-	(void)state;
 	static const struct text rows[] = { TEXT("_\r\n"),
 					    TEXT("#t\r\n"),
 					    TEXT(",1.5\r\n"),
@@ -255,9 +241,8 @@ static void other_types_do_no_harm(void **state)
  * Neither one long text nor many in an array can make the daemon allocate more than some dozens of
  * megabytes.
  */
-static void a_reply_without_end_is_refused(void **state)
+TEST(a_reply_without_end_is_refused)
 {
-	(void)state;
 	static char chunk[1024 * 1024];
 	const struct reply *reply;
 	const char *why;
@@ -277,9 +262,8 @@ static void a_reply_without_end_is_refused(void **state)
 	assert_in_range(taken, 32, 70);
 }
 
-static void random_bytes_never_crash(void **state)
+TEST(random_bytes_never_crash)
 {
-	(void)state;
 	static const char likely[] = "*$:+-\r\n\r\n\r\n0123-1,#_%~>(=";
 	const struct reply *reply;
 	const char *why;
@@ -300,16 +284,4 @@ static void random_bytes_never_crash(void **state)
 			render(reply, got, sizeof(got));
 		open_reader(NULL);
 	}
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, open_reader)
-	const struct CMUnitTest tests[] = {
-		TEST(every_type_split_everywhere),        TEST(many_in_one_read),
-		TEST(bytes_are_kept_as_they_are),         TEST(garbage_is_an_error),
-		TEST(nested_counts_are_bounded_together), TEST(other_types_do_no_harm),
-		TEST(a_reply_without_end_is_refused),     TEST(random_bytes_never_crash),
-	};
-	return cmocka_run_group_tests(tests, NULL, close_reader);
 }

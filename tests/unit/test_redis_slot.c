@@ -2,20 +2,12 @@
  * Tests that slots of keys equal the values of the Redis Cluster specification and of CLUSTER
  * KEYSLOT.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "../support/redis_server.h"
+#include "test.h"
 #include "topology/slot.h"
 
-static void known_slots(void **state)
+TEST(known_slots)
 {
-	(void)state;
 	assert_int_equal(slot_of(TEXT("123456789")), 0x31c3 % REDIS_SLOTS);
 	assert_int_equal(slot_of(TEXT("foo")), 12182);
 	assert_int_equal(slot_of(TEXT("{foo}.bar")), 12182);
@@ -29,13 +21,12 @@ static void known_slots(void **state)
 }
 
 /* A server computes the same slots for random bytes with many braces. */
-static void as_the_server_computes(void **state)
+TEST(as_the_server_computes)
 {
 	struct redis_server redis = { 0 };
 	static const char letters[] = "{}{}ab\xff\x80:";
 	char key[16];
 
-	(void)state;
 	server_start(&redis, "--cluster-enabled", "yes");
 	srand(7);
 	for (int i = 0; i < 2000; i++) {
@@ -46,13 +37,4 @@ static void as_the_server_computes(void **state)
 		assert_int_equal(slot_of((struct text){ key, len }), r->integer);
 	}
 	server_stop(&redis);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_slots),
-		cmocka_unit_test(as_the_server_computes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,9 @@
  * Tests of Redis URLs: the meaning of each part, and which URLs are refused rather than half
  * understood.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "process/secret.h"
 #include "redis/url.h"
+#include "test.h"
 
 struct good_row {
 	const char *url, *password_apart; /* NULL: none */
@@ -43,9 +35,8 @@ static const struct good_row good[] = {
 	{ "unix:///a?db=3", "p", "", "", "/a", "", "p", "3", "/a" },
 };
 
-static void good_urls(void **state)
+TEST(good_urls)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct good_row *r = &good[i];
 		struct redis_url u;
@@ -114,9 +105,8 @@ static const struct {
 	{ "unix:///a?db=x", "database" },
 };
 
-static void bad_urls(void **state)
+TEST(bad_urls)
 {
-	(void)state;
 	struct redis_url u;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -129,9 +119,8 @@ static void bad_urls(void **state)
 }
 
 /* A bracket is followed by a port or by nothing: never by a part of the host. */
-static void brackets_are_whole(void **state)
+TEST(brackets_are_whole)
 {
-	(void)state;
 	static const char *const odd[] = { "redis://[::1", "redis://[abc", "redis://[::1]x", "redis://[::1]x:1",
 					   "redis://[::1]6379" };
 	struct redis_url u;
@@ -142,9 +131,8 @@ static void brackets_are_whole(void **state)
 }
 
 /* Each part at the largest size that fits, and one byte beyond. */
-static void sizes(void **state)
+TEST(sizes)
 {
-	(void)state;
 	static const struct {
 		const char *before, *after;
 		size_t most;
@@ -190,11 +178,10 @@ static const struct {
 	{ "redis+sentinel://u:p@h,h2:5/mymaster/7", REDIS_SENTINEL, 2, "mymaster", "h2", "5", "7", "u" },
 };
 
-static void several_hosts(void **state)
+TEST(several_hosts)
 {
 	static struct redis_urls urls;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++) {
 		const char *why = redis_urls_parse(&urls, several[i].url, NULL);
 		if (why)
@@ -234,11 +221,10 @@ static const struct {
 	{ "rediss+unix:///h", "scheme" },
 };
 
-static void bad_hosts(void **state)
+TEST(bad_hosts)
 {
 	static struct redis_urls urls;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(not_several) / sizeof(not_several[0]); i++) {
 		const char *why = redis_urls_parse(&urls, not_several[i].url, NULL);
 		if (!why)
@@ -249,12 +235,11 @@ static void bad_hosts(void **state)
 }
 
 /* Nodes and Sentinels may return any bytes as an address. */
-static void returned_addresses(void **state)
+TEST(returned_addresses)
 {
 	struct redis_url like = { .user = "u", .password = "p", .port = "1" }, u;
 	static const char longest[300] = { [0 ... 298] = 'x' };
 
-	(void)state;
 	assert_true(redis_url_at(&u, &like, TEXT("10.0.0.1"), 7000));
 	assert_string_equal(u.address, "10.0.0.1:7000");
 	assert_string_equal(u.password, "p");
@@ -268,7 +253,7 @@ static void returned_addresses(void **state)
 }
 
 /* The list of processes must not show passwords; all else stays. */
-static void passwords_are_hidden(void **state)
+TEST(passwords_are_hidden)
 {
 	static const struct {
 		const char *url, *hidden;
@@ -282,21 +267,9 @@ static void passwords_are_hidden(void **state)
 	};
 	char url[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(url, sizeof(url), "%s", rows[i].url);
 		secret_hide(url);
 		assert_string_equal(url, rows[i].hidden);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_urls),          cmocka_unit_test(bad_urls),
-		cmocka_unit_test(brackets_are_whole), cmocka_unit_test(sizes),
-		cmocka_unit_test(several_hosts),      cmocka_unit_test(bad_hosts),
-		cmocka_unit_test(returned_addresses), cmocka_unit_test(passwords_are_hidden),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /*
  * Tests of the age of a replica's data, computed from the offsets and histories that INFO reports.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "topology/replica_age.h"
 
 static char buffer[512];
@@ -30,11 +24,10 @@ static const char *compare(struct replica_age *age, const char *role, const char
 	return replica_age_compare(age, text_of(buffer));
 }
 
-static void it_is_as_fresh_as_the_newest_offset_it_has(void **state)
+TEST(it_is_as_fresh_as_the_newest_offset_it_has)
 {
 	struct replica_age age = { 0 };
 
-	(void)state;
 	for (int i = 1; i <= 40; i++) /* more than the ring holds */
 		sample(&age, "h", i * 10, i * 1000);
 	assert_null(compare(&age, "slave", "up", "h", "399"));
@@ -45,11 +38,10 @@ static void it_is_as_fresh_as_the_newest_offset_it_has(void **state)
 	assert_int_equal(age.fresh_us, 40000);
 }
 
-static void idle_primaries_make_nothing_older(void **state)
+TEST(idle_primaries_make_nothing_older)
 {
 	struct replica_age age = { 0 };
 
-	(void)state;
 	for (int i = 1; i <= 5; i++) {
 		sample(&age, "h", 70, i * 1000);
 		assert_null(compare(&age, "slave", "up", "h", "70"));
@@ -58,11 +50,10 @@ static void idle_primaries_make_nothing_older(void **state)
 }
 
 /* A replica keeps the data that it has. Only the age of the data grows. */
-static void too_far_behind_is_not_fresher(void **state)
+TEST(too_far_behind_is_not_fresher)
 {
 	struct replica_age age = { 0 };
 
-	(void)state;
 	sample(&age, "h", 10, 1000);
 	assert_null(compare(&age, "slave", "up", "h", "10"));
 	for (int i = 2; i < 40; i++)
@@ -71,7 +62,7 @@ static void too_far_behind_is_not_fresher(void **state)
 	assert_int_equal(age.fresh_us, 1000);
 }
 
-static void what_cannot_be_compared_is_not_fresh(void **state)
+TEST(what_cannot_be_compared_is_not_fresh)
 {
 	static const char *const rows[][4] = {
 		{ "master", "up", "h", "10" },
@@ -80,7 +71,6 @@ static void what_cannot_be_compared_is_not_fresh(void **state)
 		{ "slave", "up", "", "10" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct replica_age age = { 0 };
 		sample(&age, "h", 10, 1000);
@@ -90,12 +80,11 @@ static void what_cannot_be_compared_is_not_fresh(void **state)
 	}
 }
 
-static void offsets_that_are_none_make_nothing_fresh(void **state)
+TEST(offsets_that_are_none_make_nothing_fresh)
 {
 	static const char *const offsets[] = { "", "x", "-1", "10x", "99999999999999999999" };
 	struct replica_age age = { 0 };
 
-	(void)state;
 	sample(&age, "h", 0, 1000);
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		assert_null(compare(&age, "slave", "up", "h", offsets[i]));
@@ -107,11 +96,10 @@ static void offsets_that_are_none_make_nothing_fresh(void **state)
 }
 
 /* Offsets of another history mean nothing, whether larger or smaller. */
-static void a_new_history_forgets_the_old_one(void **state)
+TEST(a_new_history_forgets_the_old_one)
 {
 	struct replica_age age = { 0 };
 
-	(void)state;
 	sample(&age, "h", 10, 1000);
 	sample(&age, "other", 500, 2000);
 	assert_null(compare(&age, "slave", "up", "other", "20"));
@@ -121,27 +109,11 @@ static void a_new_history_forgets_the_old_one(void **state)
 }
 
 /* A primary that reports the role of a replica gives nothing to compare with. */
-static void only_a_master_is_a_sample(void **state)
+TEST(only_a_master_is_a_sample)
 {
 	struct replica_age age = { 0 };
 
-	(void)state;
 	replica_age_sample(&age, TEXT("role:slave\r\nmaster_replid:h\r\nmaster_repl_offset:1\r\n"), 1000);
 	assert_null(compare(&age, "slave", "up", "h", "10"));
 	assert_int_equal(age.fresh_us, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_as_fresh_as_the_newest_offset_it_has),
-		cmocka_unit_test(idle_primaries_make_nothing_older),
-		cmocka_unit_test(too_far_behind_is_not_fresher),
-		cmocka_unit_test(what_cannot_be_compared_is_not_fresh),
-		cmocka_unit_test(offsets_that_are_none_make_nothing_fresh),
-		cmocka_unit_test(a_new_history_forgets_the_old_one),
-		cmocka_unit_test(only_a_master_is_a_sample),
-	};
-
-	return cmocka_run_group_tests_name("age of a replica", tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /*
  * Tests of the forms of replies: each form matches the replies that it describes, and no others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "redis/reply_form.h"
 #include "redis/reply_reader.h"
+#include "test.h"
 
 /*
  * Encodes words in RESP. "[" and "]" enclose an array, "~" is nil, digits are an integer. Other
@@ -71,7 +63,7 @@ static bool matches(const struct reply *r, const void *forms)
 	return reply_form_matches(r, forms);
 }
 
-static void an_item_fits_its_form(void **state)
+TEST(an_item_fits_its_form)
 {
 	static const struct {
 		const char *form, *words;
@@ -117,13 +109,12 @@ static void an_item_fits_its_form(void **state)
 		{ "((i(t))ti)", "[ [ 5 [ a ] ] b 6 ]", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (with_reply(rows[i].words, fits, rows[i].form) != rows[i].fits)
 			fail_msg("'%s' as %s", rows[i].words, rows[i].form);
 }
 
-static void the_outcome_chooses_the_form(void **state)
+TEST(the_outcome_chooses_the_form)
 {
 	static const struct reply_form forms[] = {
 		{ 1, 1, "it" }, { 2, INT64_MAX, "" }, { 0, 0, "*i" }, { INT64_MIN, -1, "t" }, { 0 },
@@ -152,17 +143,7 @@ static void the_outcome_chooses_the_form(void **state)
 		{ "0", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (with_reply(rows[i].words, matches, forms) != rows[i].matches)
 			fail_msg("'%s'", rows[i].words);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_item_fits_its_form),
-		cmocka_unit_test(the_outcome_chooses_the_form),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

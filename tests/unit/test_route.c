@@ -53,9 +53,8 @@ static void check(const struct row *rows, size_t count)
 
 #define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
 
-static void paths(void **state)
+TEST(paths)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "GET", TEXT("/healthz"), "healthz_get" },
 		{ "GET", TEXT("/locks"), "lock_list" },
@@ -107,9 +106,8 @@ static void paths(void **state)
 	check(ROWS(rows));
 }
 
-static void malformed_targets(void **state)
+TEST(malformed_targets)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "GET", TEXT(""), "malformed_request" },
 		{ "GET", TEXT("?a=1"), "malformed_request" },
@@ -138,9 +136,8 @@ static void malformed_targets(void **state)
 	check(ROWS(rows));
 }
 
-static void queries(void **state)
+TEST(queries)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "GET", TEXT("/locks?"), "lock_list" },
 		{ "GET", TEXT("/locks?&&"), "lock_list" },
@@ -169,9 +166,8 @@ static void queries(void **state)
 	assert_string_equal(routed("GET", text_of(target)), "malformed_request");
 }
 
-static void methods(void **state)
+TEST(methods)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "HEAD", TEXT("/locks/x"), "lock_get x" }, /* HEAD works where GET does */
 		{ "HEAD", TEXT("/healthz"), "healthz_get" },
@@ -209,9 +205,8 @@ static void methods(void **state)
 }
 
 /* The answer to an unknown path suggests the path that was probably meant. */
-static void near_paths(void **state)
+TEST(near_paths)
 {
-	(void)state;
 	static const struct {
 		const char *method, *target, *meant;
 	} rows[] = {
@@ -249,9 +244,8 @@ static void near_paths(void **state)
 /*
  * For a path without the method, the answer suggests a path below or above it that has the method.
  */
-static void near_methods(void **state)
+TEST(near_methods)
 {
-	(void)state;
 	static const struct {
 		const char *method, *target, *meant;
 	} rows[] = {
@@ -280,9 +274,8 @@ static void near_methods(void **state)
  * Some operations ignore the rest of the target. It is not decoded and not counted, and becomes no
  * parameter.
  */
-static void tails(void **state)
+TEST(tails)
 {
-	(void)state;
 	static const struct row rows[] = {
 		{ "GET", TEXT("/ratelimit/authorize"), "ratelimit_authorize" },
 		{ "GET", TEXT("/ratelimit/authorize?policy=p&key=k"), "ratelimit_authorize policy=p key=k" },
@@ -307,9 +300,8 @@ static void tails(void **state)
 	check(ROWS(rows));
 }
 
-static void any_target_is_routed_or_answered(void **state)
+TEST(any_target_is_routed_or_answered)
 {
-	(void)state;
 	static const char likely[] = "/%?&=+abc012fF";
 	char target[60] = "/locks/";
 
@@ -321,15 +313,4 @@ static void any_target_is_routed_or_answered(void **state)
 		const char *got = routed("GET", (struct text){ target, n });
 		assert_true(*got != '\0');
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths),        cmocka_unit_test(malformed_targets),
-		cmocka_unit_test(queries),      cmocka_unit_test(methods),
-		cmocka_unit_test(tails),        cmocka_unit_test(near_paths),
-		cmocka_unit_test(near_methods), cmocka_unit_test(any_target_is_routed_or_answered),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,33 +2,26 @@
  * Tests of scopes: how the tokens file writes them and what they cover, above all with hostile
  * names.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "access/scope.h"
+#include "test.h"
 
 static struct arena arena;
 
 static int open_arena(void **state)
 {
-	(void)state;
 	return arena_new(1, &arena) ? 0 : -1;
 }
 
 static int close_arena(void **state)
 {
-	(void)state;
 	arena_free(&arena);
 	return 0;
 }
 
-static void forms(void **state)
+SUITE(.open = open_arena, .close = close_arena);
+
+TEST(forms)
 {
-	(void)state;
 	static const char *const good[] = { "*",
 					    "locks:*",
 					    "locks:list",
@@ -175,9 +168,8 @@ static const struct row rows[] = {
 	{ "keys:%ff*:read", W("keys", "\xff\xfe", "read"), true },
 };
 
-static void coverage(void **state)
+TEST(coverage)
 {
-	(void)state;
 	struct scope s;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -205,9 +197,8 @@ static bool all(const char *written)
 	return scope_covers_all(&s, &(struct scope_need){ TEXT("queues"), TEXT("NAME"), TEXT("send") });
 }
 
-static void some_and_all_names(void **state)
+TEST(some_and_all_names)
 {
-	(void)state;
 	assert_true(some("*", true));
 	assert_true(some("queues:*", true));
 	assert_true(some("queues:a:send", true));
@@ -229,9 +220,8 @@ static void some_and_all_names(void **state)
 }
 
 /* A scope that is written for a name covers that name, whatever it is, and no other. */
-static void every_name_is_itself(void **state)
+TEST(every_name_is_itself)
 {
-	(void)state;
 	static const char alphabet[] = "a:*%#b /\t\n\x7f\xff\xc3\xa9{}2A";
 	enum { ALL = sizeof(alphabet) - 1, LENGTH = 3 };
 	struct scope last = { 0 }, s;
@@ -260,15 +250,4 @@ static void every_name_is_itself(void **state)
 	}
 	struct scope_need without = { TEXT("metrics"), NONE, TEXT("read") };
 	assert_string_equal(scope_written(&arena, &without).at, "metrics:read");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms),
-		cmocka_unit_test(coverage),
-		cmocka_unit_test(some_and_all_names),
-		cmocka_unit_test(every_name_is_itself),
-	};
-	return cmocka_run_group_tests_name("scope", tests, open_arena, close_arena);
 }

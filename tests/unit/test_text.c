@@ -3,17 +3,10 @@
  * controls hide.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/text.h"
 #include "stride.h"
+#include "test.h"
 
 struct row {
 	struct text bytes;
@@ -72,9 +65,8 @@ static size_t good_bytes(struct text t)
 	return good;
 }
 
-static void corner_table(void **state)
+TEST(corner_table)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
 		const struct row *r = &corners[i];
 		size_t good = good_bytes(r->bytes);
@@ -119,9 +111,8 @@ static void compare(const unsigned char *s, size_t n)
  * Compares all sequences of one to three bytes, and all beginnings of four bytes with edge values
  * after them.
  */
-static void every_sequence(void **state)
+TEST(every_sequence)
 {
-	(void)state;
 	static const unsigned char edges[] = { 0x00, 0x7f, 0x80, 0x8f, 0xbf, 0xc0, 0xff };
 
 	const unsigned step = (unsigned)stride();
@@ -163,9 +154,8 @@ static size_t encode(uint32_t c, char out[4])
 	return len;
 }
 
-static void controls_are_c0_del_and_c1(void **state)
+TEST(controls_are_c0_del_and_c1)
 {
-	(void)state;
 	char bytes[6];
 
 	for (uint32_t c = 0; c <= 0x10ffff; c += c < 0x800 ? 1 : (uint32_t)stride()) {
@@ -185,9 +175,8 @@ static void controls_are_c0_del_and_c1(void **state)
 	assert_true(text_has_control(TEXT("x\0")));
 }
 
-static void absent_and_empty(void **state)
+TEST(absent_and_empty)
 {
-	(void)state;
 	struct text absent = text_of(NULL), empty = text_of("");
 
 	assert_null(absent.at);
@@ -207,9 +196,8 @@ static void absent_and_empty(void **state)
  * Reals have as few digits as printf needs, and the same digits. Reals with few decimals take a
  * separate path.
  */
-static void reals_in_the_fewest_digits(void **state)
+TEST(reals_in_the_fewest_digits)
 {
-	(void)state;
 	static const double corners_of_reals[] = {
 		0,    -0.0,      1,        0.1,     1e-4,    0.00009999, 1e-7,     99999999.9999999,
 		1e8,  -1e8,      1e15,     1e21,    1e300,   5e-324,     123456.5, 0.30000000000000004,
@@ -234,9 +222,8 @@ static void reals_in_the_fewest_digits(void **state)
 	}
 }
 
-static void reals_for_people_have_no_exponent(void **state)
+TEST(reals_for_people_have_no_exponent)
 {
-	(void)state;
 	static const struct {
 		double value;
 		const char *wanted;
@@ -261,7 +248,7 @@ static void reals_for_people_have_no_exponent(void **state)
 		assert_string_equal(text_plain_real(rows[i].value, buffer), rows[i].wanted);
 }
 
-static void ports_are_five_digits_up_to_65535(void **state)
+TEST(ports_are_five_digits_up_to_65535)
 {
 	static const struct {
 		struct text digits;
@@ -273,19 +260,17 @@ static void ports_are_five_digits_up_to_65535(void **state)
 		     { TEXT(" 1"), -1 },         { TEXT("1\0"), -1 },   { { "12", 1 }, 1 },
 		     { TEXT("99999999999"), -1 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (text_u16(rows[i].digits) != rows[i].wanted)
 			fail_msg("'%s' is %d", rows[i].digits.at, text_u16(rows[i].digits));
 }
 
-static void pieces_are_cut_off(void **state)
+TEST(pieces_are_cut_off)
 {
 	static const struct {
 		const char *whole, *pieces; /* each in brackets */
 	} rows[] = { { "", "()" }, { "a", "(a)" }, { "a,b", "(a)(b)" }, { ",", "()()" }, { "a,,b,", "(a)()(b)()" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char pieces[32] = "";
 		for (struct text rest = text_of(rows[i].whole); rest.at;) {
@@ -299,19 +284,4 @@ static void pieces_are_cut_off(void **state)
 	assert_null(text_cut(&none, ',').at);
 	assert_int_equal(text_cut(&within, ',').len, 2); /* does not look behind its end */
 	assert_null(within.at);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_cut_off),
-		cmocka_unit_test(ports_are_five_digits_up_to_65535),
-		cmocka_unit_test(corner_table),
-		cmocka_unit_test(every_sequence),
-		cmocka_unit_test(controls_are_c0_del_and_c1),
-		cmocka_unit_test(absent_and_empty),
-		cmocka_unit_test(reals_in_the_fewest_digits),
-		cmocka_unit_test(reals_for_people_have_no_exponent),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

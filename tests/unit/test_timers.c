@@ -2,16 +2,8 @@
  * Tests of timers: each fires once, in order, never early and never after a stop. A callback may
  * stop, set and free timers.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/loop.h"
+#include "test.h"
 
 enum { MS = 1000, MANY = 2000 };
 
@@ -20,7 +12,6 @@ static int64_t last_due_us;
 
 static int open_loop(void **state)
 {
-	(void)state;
 	fired = 0;
 	last_due_us = 0;
 	return loop_open() ? 0 : -1;
@@ -28,7 +19,6 @@ static int open_loop(void **state)
 
 static int close_loop(void **state)
 {
-	(void)state;
 	loop_close();
 	return 0;
 }
@@ -94,9 +84,10 @@ static void fired_in_order(struct loop_timer *t)
 	last_due_us = p->due_us;
 }
 
-static void many_fire_in_order(void **state)
+SUITE(.before = open_loop, .after = close_loop);
+
+TEST(many_fire_in_order)
 {
-	(void)state;
 	static struct probe probes[MANY];
 
 	srand(5);
@@ -113,9 +104,8 @@ static void many_fire_in_order(void **state)
  * Timers are set, moved, stopped and set again at random. Each fires once if it was set last, and
  * not before its time.
  */
-static void many_that_are_moved(void **state)
+TEST(many_that_are_moved)
 {
-	(void)state;
 	static struct probe probes[MANY];
 	int wanted = 0;
 
@@ -140,9 +130,8 @@ static void many_that_are_moved(void **state)
 	}
 }
 
-static void later_earlier_and_never(void **state)
+TEST(later_earlier_and_never)
 {
-	(void)state;
 	struct probe later = { 0 }, earlier = { 0 }, never = { 0 }, past = { 0 };
 	int64_t now = loop_now_us();
 
@@ -193,9 +182,8 @@ static void must_not_fire(struct loop_timer *t)
 	fail_msg("fired after it was stopped");
 }
 
-static void stop_and_free_inside_a_callback(void **state)
+TEST(stop_and_free_inside_a_callback)
 {
-	(void)state;
 	struct loop_timer *first = calloc(1, sizeof(*first));
 
 	victim = calloc(1, sizeof(*victim));
@@ -216,24 +204,12 @@ static void set_again(struct loop_timer *t)
 		loop_stop();
 }
 
-static void set_inside_a_callback(void **state)
+TEST(set_inside_a_callback)
 {
-	(void)state;
 	struct loop_timer t = { .expired = set_again };
 
 	assert_true(loop_timer_set(&t, loop_now_us() + MS));
 	run_for(5000); /* or until it has fired four times */
 	assert_int_equal(fired, 4);
 	assert_int_equal(t.slot, 0);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)
-	const struct CMUnitTest tests[] = {
-		TEST(many_fire_in_order),      TEST(many_that_are_moved),
-		TEST(later_earlier_and_never), TEST(stop_and_free_inside_a_callback),
-		TEST(set_inside_a_callback),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

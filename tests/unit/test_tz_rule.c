@@ -2,15 +2,9 @@
  * Tests of rules by which clocks change each year: which are read, when the clocks change, and
  * which are refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/day.h"
 #include "core/tz_rule.h"
+#include "test.h"
 
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 
@@ -26,7 +20,7 @@ static struct tz_rule rule_of(const char *text)
 }
 
 /* The rule makes the changes that zdump prints. */
-static void changes_follow_the_rule(void **state)
+TEST(changes_follow_the_rule)
 {
 	static const struct {
 		const char *text;
@@ -42,7 +36,6 @@ static void changes_follow_the_rule(void **state)
 		{ "XXX0YYY,59/0,299/1", 2028, 2, 29, 0, 3600, 10, 26, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct tz_rule rule = rule_of(rows[i].text);
 		struct tz_change first = tz_rule_next(&rule, day_of_date(rows[i].year, 1, 2) * DAY_S);
@@ -61,7 +54,7 @@ static void changes_follow_the_rule(void **state)
 /*
  * RFC 9636 writes summer time that never ends as summer time that begins at the moment it ended.
  */
-static void what_never_changes_is_known(void **state)
+TEST(what_never_changes_is_known)
 {
 	static const struct {
 		const char *text;
@@ -74,7 +67,6 @@ static void what_never_changes_is_known(void **state)
 		{ "AAA3BBB3,M3.1.0,M10.1.0", -10800 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct tz_rule rule = rule_of(rows[i].text);
 		assert_false(rule.changes);
@@ -82,7 +74,7 @@ static void what_never_changes_is_known(void **state)
 	}
 }
 
-static void what_is_not_a_rule_is_refused(void **state)
+TEST(what_is_not_a_rule_is_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -112,19 +104,7 @@ static void what_is_not_a_rule_is_refused(void **state)
 	};
 	struct tz_rule rule;
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(texts); i++)
 		if (tz_rule_read(&rule, text_of(texts[i])))
 			fail_msg("'%s' was taken", texts[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(changes_follow_the_rule),
-		cmocka_unit_test(what_never_changes_is_known),
-		cmocka_unit_test(what_is_not_a_rule_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("tz_rule", tests, NULL, NULL);
 }

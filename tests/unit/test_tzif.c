@@ -1,16 +1,8 @@
 /*
  * Tests of time zone files: what is read of each version, what is left out, and what is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/tzif.h"
+#include "test.h"
 
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 
@@ -81,11 +73,10 @@ static void read_it(const struct given *g)
 		fail_msg("a file %s", wrong);
 }
 
-static void both_versions_are_read(void **state)
+TEST(both_versions_are_read)
 {
 	struct given g = { .count = 3, .at = { -100, 100, 200 }, .type = { 1, 2, 2 } };
 
-	(void)state;
 	read_it(&g);
 	assert_int_equal(zone.first_offset_s, 0);
 	assert_int_equal(zone.count, 2); /* the last one shifts nothing */
@@ -101,13 +92,12 @@ static void both_versions_are_read(void **state)
 }
 
 /* A file that lists the changes of its rule is equal to a file that does not. */
-static void what_the_rule_makes_is_left_out(void **state)
+TEST(what_the_rule_makes_is_left_out)
 {
 	/* Berlin: 2026-03-29 and 2026-10-25 at 01:00 UTC, and the changes of 2027. */
 	static const int64_t at[] = { 1774746000, 1792890000, 1806195600, 1824944400 };
 	struct given g = { .count = 4, .type = { 2, 1, 2, 1 }, .footer = "CET-1CEST,M3.5.0,M10.5.0/3" };
 
-	(void)state;
 	memcpy(g.at, at, sizeof(at));
 	read_it(&g);
 	tzif_shorten(&zone, at[0] - 1, INT64_MAX);
@@ -126,19 +116,18 @@ static void what_the_rule_makes_is_left_out(void **state)
 }
 
 /* A rule holds only from the file's last change on, even if that change shifts nothing. */
-static void a_rule_begins_at_the_last_change(void **state)
+TEST(a_rule_begins_at_the_last_change)
 {
 	struct given g = {
 		.count = 2, .at = { 1767225600, 1798761600 }, .type = { 1, 1 }, .footer = "CET-1CEST,M3.5.0,M10.5.0/3"
 	};
 
-	(void)state;
 	read_it(&g);
 	assert_int_equal(zone.count, 2); /* all of 2026 has one offset */
 	assert_int_equal(zone.changes[1].offset_s, 3600);
 }
 
-static void what_is_damaged_is_refused(void **state)
+TEST(what_is_damaged_is_refused)
 {
 	static const struct {
 		struct given given;
@@ -161,7 +150,6 @@ static void what_is_damaged_is_refused(void **state)
 		{ { .count = 0 }, 44, 0x7f, "more than a day" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct text file = file_of(&rows[i].given);
 		if (rows[i].byte)
@@ -175,23 +163,11 @@ static void what_is_damaged_is_refused(void **state)
 }
 
 /* No prefix of a file is accepted, and none is read beyond its end. */
-static void what_is_cut_is_refused(void **state)
+TEST(what_is_cut_is_refused)
 {
 	struct text file = file_of(&(struct given){ .count = 2, .at = { 1, 2 }, .type = { 1, 2 }, .footer = "EET-2" });
 
-	(void)state;
 	assert_null(tzif_read(&zone, file));
 	for (size_t len = 0; len < file.len; len++)
 		assert_non_null(tzif_read(&zone, (struct text){ file.at, len }));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_versions_are_read),           cmocka_unit_test(what_the_rule_makes_is_left_out),
-		cmocka_unit_test(a_rule_begins_at_the_last_change), cmocka_unit_test(what_is_damaged_is_refused),
-		cmocka_unit_test(what_is_cut_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("tzif", tests, NULL, NULL);
 }
