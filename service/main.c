@@ -38,7 +38,6 @@
 #include "redis/renewal.h"
 #include "redis/url.h"
 #include "request/operation.h"
-#include "scripts.h"
 #include "topology/replicas.h"
 #include "topology/topology.h"
 #include "version.h"
@@ -214,9 +213,9 @@ static bool open_redis(void)
 	char url[2048];
 
 	if (!config()->embedded)
-		return topology_open(config()->redis, script_sources);
+		return topology_open(config()->redis);
 	hint_pending = true;
-	return embedded_start(config()->embedded, url, sizeof(url)) && topology_open(url, script_sources);
+	return embedded_start(config()->embedded, url, sizeof(url)) && topology_open(url);
 }
 
 /* Logs one line with all addresses; without an address it logs nothing. */

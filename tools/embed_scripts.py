@@ -200,19 +200,11 @@ def main(folder, out):
     h += ["", "/* Of several replies. */", *replies.of_shapes()]
     h += [
         "",
-        "/* The sources of all of them, ended by an absent one. */",
-        "extern const struct text script_sources[];",
-        "",
         "/* All of them, ended by NULL. */",
         "extern const struct script *const all_scripts[];",
         "",
         "#endif",
     ]
-    c += (
-        ["const struct text script_sources[] = {"]
-        + [f"\t{{ {s['name']}_source, sizeof({s['name']}_source) - 1 }}," for s in scripts]
-        + ["\t{ 0 },", "};", ""]
-    )
     c += (
         ["const struct script *const all_scripts[] = {"]
         + [f"\t&{s['name']}_script," for s in scripts]

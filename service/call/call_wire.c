@@ -50,14 +50,34 @@ static bool put_on_wire(struct call *c)
 	return false;
 }
 
-/* Redis does not know the script (restart, failover, SCRIPT FLUSH). EVAL also stores it there. */
+/*
+ * Redis does not have the script: this is its first use since Redis started, or since SCRIPT FLUSH.
+ * EVAL also stores it there. A node gets all commands of an iteration on one connection. So if many
+ * calls need the script at once, the first one sends it, and the others are sent again behind it.
+ */
 static bool send_whole(struct call *c)
 {
+	static struct {
+		const struct script *script;
+		const struct redis_node *node;
+		int64_t at_us;
+	} latest;
+	bool follows = latest.script == c->script && latest.node == c->redis.node && latest.at_us == loop_now_us();
+
+	if (follows && !c->sent_behind) {
+		c->sent_behind = true;
+		return put_on_wire(c);
+	}
 	metrics_count(METRIC_redis_noscript);
 	c->sent_whole = true;
 	c->command[0] = TEXT("EVAL");
 	c->command[1] = c->script->source;
-	return put_on_wire(c);
+	if (!put_on_wire(c))
+		return false;
+	latest.script = c->script;
+	latest.node = c->redis.node;
+	latest.at_us = loop_now_us();
+	return true;
 }
 
 /*

@@ -26,6 +26,7 @@ struct call {
 	bool without_record;
 	struct text part; /* the part of the request that has its own idempotency record; absent: the whole request */
 	bool has_record;  /* the script stores its reply for a replay, if it has an effect */
+	bool sent_behind; /* it was sent again behind a call that sent the script whole */
 	bool sent_whole;  /* it was sent whole, after NOSCRIPT */
 	struct call_strings keys, args;
 	struct text *command; /* keys and args as they are sent, after the head of the command */

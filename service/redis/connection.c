@@ -361,7 +361,7 @@ static void on_failed(struct redis_socket *socket, const char *why)
 void connection_open(struct redis_connection *c)
 {
 	loop_timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
-	c->handshake = (struct redis_handshake){ .has_loaded = c->handshake.has_loaded };
+	c->handshake = (struct redis_handshake){ 0 };
 	c->state = CONNECTING;
 	c->renew = false; /* from here on it uses the present contents of the files */
 	/* A reply may have two message bodies and other data, which scripts keep below 1 MiB. */

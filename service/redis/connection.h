@@ -23,8 +23,7 @@ struct redis_connection_callbacks {
 	void (*down)(struct redis_connection *c, const char *why, bool was_up);
 	/*
 	 * NULL for a connection that takes calls. Otherwise connection_send must not be used,
-	 * scripts are not loaded, and each reply is passed to this function. `reply` is valid until
-	 * it returns.
+	 * and each reply is passed to this function. `reply` is valid until it returns.
 	 */
 	void (*received)(struct redis_connection *c, const struct reply *reply);
 	/*

@@ -26,18 +26,11 @@ struct handshake_server {
 static struct handshake_server quorum[REDIS_MOST_QUORUM];
 static const struct handshake_server *duplicate; /* a server that was rejected, until a handshake succeeds */
 static char duplicates[160];
-static const struct text *preload; /* an absent text ends it */
-
-void handshake_set_preload(const struct text *texts)
-{
-	preload = texts;
-}
 
 static bool send(struct redis_handshake *h, struct resp_buffer *out, enum handshake_step step, const struct text *args,
 		 size_t count)
 {
-	if (step != STEP_SCRIPT)
-		h->steps[h->asked++] = step;
+	h->steps[h->asked++] = step;
 	h->pending++;
 	return resp_add(out, args, count);
 }
@@ -54,25 +47,7 @@ static bool send_password(struct redis_handshake *h, struct resp_buffer *out)
 		    has_user ? 3 : 2);
 }
 
-/*
- * Loads the scripts, then asks for the user's name. A connection loads them only once: when a
- * hundred daemons reconnect after a failover, Redis then compiles the scripts that are used, by
- * NOSCRIPT, and not all scripts for each daemon.
- */
-static bool send_scripts(struct redis_handshake *h, struct resp_buffer *out)
-{
-	bool ok = true;
-
-	if (!preload || !preload->at)
-		return true;
-	for (const struct text *s = preload; s->at && ok && !h->has_loaded; s++)
-		ok = send(h, out, STEP_SCRIPT, (struct text[]){ TEXT("SCRIPT"), TEXT("LOAD"), *s }, 3);
-	h->has_loaded = true;
-	h->whoami = h->pending;
-	return ok && send(h, out, STEP_SCRIPT, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2);
-}
-
-bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out)
+bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool takes_calls, struct resp_buffer *out)
 {
 	bool has_db = url->db[0] && url->kind != REDIS_SENTINEL;
 	struct text select[] = { TEXT("SELECT"), text_of(url->db) };
@@ -80,14 +55,13 @@ bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, boo
 
 	*h = (struct redis_handshake){ .url = url,
 				       .kind = url->kind,
-				       .has_loaded = h->has_loaded,
 				       .credentials_version_used = credentials_version() };
 	return send_password(h, out) && (!has_db || send(h, out, STEP_SELECT, select, 2)) &&
 	       send(h, out, STEP_NAME, name, 3) &&
 	       (!(url->replica && url->kind == REDIS_CLUSTER) ||
 		send(h, out, STEP_READONLY, (struct text[]){ TEXT("READONLY") }, 1)) &&
 	       send(h, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
-	       (!has_scripts || send_scripts(h, out));
+	       (!takes_calls || send(h, out, STEP_USER, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2));
 }
 
 bool handshake_ask_permissions(struct redis_handshake *h, struct resp_buffer *out)
@@ -259,8 +233,8 @@ static bool check_info(struct redis_handshake *h, struct text info)
 
 static bool check_error(struct redis_handshake *h, enum handshake_step step, const char *text)
 {
-	if (step == STEP_SCRIPT || step == STEP_NAME)
-		return true; /* optional: if it is not permitted, scripts are sent whole */
+	if (step == STEP_NAME)
+		return true; /* optional */
 	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
 		snprintf(h->server, sizeof(h->server), "redis (INFO is not permitted)");
 		return true;
@@ -281,14 +255,14 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 }
 
 /* Takes the reply with the user's name, or one about a permission. */
-static bool check_permission(struct redis_handshake *h, size_t at, const struct reply *reply)
+static bool check_permission(struct redis_handshake *h, enum handshake_step step, const struct reply *reply)
 {
 	char what[PERMISSIONS_TEXT_BYTES];
 
-	if (at == 0)
+	if (step == STEP_USER)
 		permissions_user(&h->permissions, reply);
 	else if (h->permissions.user[0])
-		permissions_answer(&h->permissions, at - 1, reply);
+		permissions_answer(&h->permissions, h->permissions_answered++, reply);
 	if (h->pending > 0 || permissions_lacking(&h->permissions) == 0 || !config()->strict)
 		return true;
 	permissions_log(&h->permissions);
@@ -298,13 +272,12 @@ static bool check_permission(struct redis_handshake *h, size_t at, const struct 
 
 bool handshake_reply(struct redis_handshake *h, const struct reply *reply)
 {
-	size_t at = h->at;
-	enum handshake_step step = h->at < h->asked ? h->steps[h->at] : STEP_SCRIPT;
+	enum handshake_step step = h->at < h->asked ? h->steps[h->at] : STEP_PERMISSION;
 
 	h->at++;
 	h->pending--;
-	if (h->whoami && at >= h->whoami)
-		return check_permission(h, at - h->whoami, reply);
+	if (step == STEP_USER || step == STEP_PERMISSION)
+		return check_permission(h, step, reply);
 	if (reply->type == REPLY_ERROR)
 		return check_error(h, step, reply->text.at);
 	if (step == STEP_INFO)

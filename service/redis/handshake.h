@@ -2,8 +2,8 @@
  * handshake: the commands that make a new connection usable, and the checks of their replies. It
  * must not know sockets.
  *
- * It sends AUTH, SELECT, READONLY (to a replica in a Cluster), INFO, the scripts, and asks whether
- * the user may run their commands (redis/permissions.h). INFO must show a recent version, a master
+ * It sends AUTH, SELECT, READONLY (to a replica in a Cluster), INFO, and asks whether the user may
+ * run the commands of the scripts (redis/permissions.h). INFO must show a recent version, a master
  * (unless it is to be read as a replica) and a safe configuration.
  */
 #ifndef PATTERND_REDIS_HANDSHAKE_H
@@ -19,7 +19,7 @@
 #include "redis/resp.h"
 #include "redis/url.h"
 
-enum { HANDSHAKE_COMMANDS = 4 };
+enum { HANDSHAKE_COMMANDS = 6 };
 
 /* The memory of the server, as of its latest INFO. */
 struct redis_memory {
@@ -27,36 +27,32 @@ struct redis_memory {
 	int64_t at_us;       /* 0: not known */
 };
 
-enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_READONLY, STEP_INFO, STEP_SCRIPT };
+enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_READONLY, STEP_INFO, STEP_USER, STEP_PERMISSION };
 
 struct redis_handshake {
 	const struct redis_url *url; /* (ref) */
 	enum redis_kind kind;        /* the expected kind of server */
 	enum handshake_step steps[HANDSHAKE_COMMANDS];
 	size_t at;                         /* replies so far */
-	size_t asked;                      /* commands before the scripts */
+	size_t asked;                      /* commands before the questions about permissions */
 	size_t pending;                    /* replies that have not arrived */
 	bool rejected;                     /* a retry would fail the same way */
 	bool auth_failed;                  /* the server rejected user or password */
 	unsigned credentials_version_used; /* the credentials_version that was used */
-	size_t whoami;                     /* index of the reply to ACL WHOAMI; 0: not asked */
 	char server[64];                   /* such as "redis 7.0.15" */
 	struct permissions_report permissions;
-	size_t permissions_asked;
-	bool has_loaded; /* the scripts were loaded, in this handshake or an earlier one */
+	size_t permissions_asked, permissions_answered;
 	struct redis_memory memory;
 	unsigned risks;         /* bits: ways in which its configuration may lose data, as of its latest INFO */
 	char why[160];          /* set when handshake_reply returns false */
 	enum redis_error error; /* what Redis returned, or would return to a command */
 };
 
-void handshake_set_preload(const struct text *preload);
-
 /*
- * Writes the commands; then the scripts, if `has_scripts` and they were not loaded; and last ACL
- * WHOAMI. `h` is zeroed, or is from the previous handshake. False: memory ran out.
+ * Writes the commands; the last one is ACL WHOAMI, if the connection takes calls. It overwrites
+ * `h`. False: memory ran out.
  */
-bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
+bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool takes_calls, struct resp_buffer *out);
 
 /*
  * Call it when no reply is pending. Writes the questions about the user's permissions, if any are

@@ -393,10 +393,9 @@ bool topology_check(void)
 	return !why && replicas_check(urls.kind) && ok;
 }
 
-bool topology_open(const char *url, const struct text *preload)
+bool topology_open(const char *url)
 {
 	redis_urls_parse(&urls, url, NULL);
-	handshake_set_preload(preload);
 	renewal_open();
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", connections_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);

@@ -29,11 +29,10 @@ struct subscriber_callbacks;
 bool topology_check(void);
 
 /*
- * Call it after topology_check: starts to connect. `url` is the URL of --redis. `preload` has the
- * scripts that each connection loads once; an absent text ends it, or it is NULL. If that
- * fails, writes one line to stderr and returns false.
+ * Call it after topology_check: starts to connect. `url` is the URL of --redis. If that fails,
+ * writes one line to stderr and returns false.
  */
-bool topology_open(const char *url, const struct text *preload);
+bool topology_open(const char *url);
 void topology_close(void);
 
 /* ---- Calls ---- */

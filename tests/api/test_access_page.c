@@ -269,7 +269,6 @@ TEST(each_permission_is_missed)
 	static const char *const optional[] = { "+client|setname",
 						"+info",
 						"+select",
-						"+script|load",
 						"+scan",
 						"+acl|whoami",
 						"+acl|dryrun",

@@ -287,7 +287,8 @@ TEST(test_recovers)
  */
 TEST(test_32_bits)
 {
-	static const struct stubborn_manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n" };
+	static const struct stubborn_manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n",
+						  .times = 3 }; /* CLIENT SETNAME, INFO, ACL WHOAMI */
 	struct stubborn *peer = stubborn_open(&m);
 	struct client *c;
 

@@ -129,7 +129,7 @@ static void open_daemon(void)
 	server_open(&play);
 	budget_limit(16 * 1024 * 1024);
 	http_response_open(never);
-	CHECK(patterns_open() && topology_open(config()->redis, NULL) && wait_open() && http_server_open(&front));
+	CHECK(patterns_open() && topology_open(config()->redis) && wait_open() && http_server_open(&front));
 	world_turn = on_turn;
 }
 

@@ -177,7 +177,7 @@ static void open_cluster(void)
 	world_open((const char *const[]){ "--log-level", "error", "--pool-size", "1", NULL });
 	server_open(&play);
 	world_turn = on_turn;
-	CHECK(topology_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002", NULL));
+	CHECK(topology_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002"));
 	CHECK(world_pass_until(is_healed, 5000));
 }
 
