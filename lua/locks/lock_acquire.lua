@@ -32,7 +32,7 @@
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
 --@include time names
-local LOCK_KEYS = 4
+local LOCK_KEYS, LOCK_FIELDS = 4, 4 -- per lock; of a hash beside the tokens
 local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
 local t = redis.call('TIME')
@@ -47,12 +47,23 @@ local function take_alone(key, fence_text)
   name_made(key)
 end
 
--- Most calls acquire one free lock, without waiters, in exclusive mode. They return before the
--- other libraries, so that none of their functions is made: that saves Redis two fifths of the
--- time. One SET reads the last fence and writes the next one. A value that is not a fence is
--- restored, and the code below `@otherwise` refuses it.
-if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' and
-  redis.call('EXISTS', KEYS[1], KEYS[4]) == 0 then
+-- Most calls acquire one lock without waiters, which is free, or which another client holds in
+-- exclusive mode. They return before the other libraries, so that none of their functions is made:
+-- that saves Redis two fifths of the time.
+local is_usual = not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared'
+local existing = is_usual and redis.call('EXISTS', KEYS[1], KEYS[4])
+if existing == 1 and ticket == '' then
+  local fence, its_owner, its_mode = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner', 'mode'))
+  if its_mode == 'exclusive' and tonumber(fence or '') and its_owner then
+    local holds, ends_at = redis.call('HLEN', KEYS[1]) - LOCK_FIELDS, redis.call('PEXPIRETIME', KEYS[1])
+    if holds > 0 and ends_at > 0 then
+      return { 0, now, ends_at, 0, 0, 1, its_mode, ends_at, its_owner, fence + 0, holds, ends_at, '' }
+    end
+  end
+end
+-- One SET reads the last fence and writes the next one. A value that is not a fence is restored,
+-- and the code below `@otherwise` refuses it.
+if existing == 0 then
   local fence, fence_text = now_us, digits(now_us)
   local last = redis.call('SET', KEYS[2], fence_text, 'KEEPTTL', 'GET')
   if last and not string.find(last, '^%d+$') then

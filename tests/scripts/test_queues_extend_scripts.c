@@ -58,6 +58,74 @@ TEST(without_a_time_it_is_the_queues)
 	assert_int_equal(ends_at("a"), item_int(&r, REPLY_NOW_MS) + 7000);
 }
 
+static const struct outgoing various[] = {
+	{ 0 },
+	{ .id = "a" },
+	{ .group = "g" },
+	{ .id = "b", .group = "h", .ttl_ms = 90000, .max_receives = 3, .priority = 9 }
+};
+
+enum { VARIOUS = COUNT(various) };
+enum deliveries { NAMELESS, NAMED, ENDED_TOO };
+
+/*
+ * Extends every delivery, and returns a picture of Redis, which the caller frees. The script takes
+ * its longer way where `concurrency` refused a receive (field `full`). `replies` receives what the
+ * script returned.
+ */
+static char *extended(enum deliveries are, bool is_long, bool many, int64_t visibility_ms, char replies[VARIOUS * 32])
+{
+	char *to = replies;
+
+	script_stage_empty(NULL);
+	*script_clock_us = 1700000000LL * 1000000;
+	queue_send_all(&r, "q", various, VARIOUS);
+	run(&r, &queue_message_receive_script, queue_keys("q"),
+	    ARGS("10", "60000", NONCE_A, "0", "", "0", "0", "", are == NAMELESS ? "" : "a worker"));
+	assert_int_equal(outcome(&r), VARIOUS);
+	for (size_t i = 0; i < VARIOUS; i++)
+		snprintf(receipts[i], sizeof(receipts[0]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
+	if (are == ENDED_TOO) {
+		assert_int_equal(queue_message_cancel(&r, "q", "b"), 1);
+		assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[1]), 1);
+	}
+	*script_clock_us += 1000000;
+	if (is_long)
+		server_command(&r, "HSET p:queue:{q} full 1");
+	if (many) {
+		queue_delivery_extend_many(&r, "q", ARGS(receipts[0], receipts[1], receipts[2], receipts[3]),
+					   visibility_ms);
+		for (size_t i = 0; i < VARIOUS; i++)
+			to += sprintf(to, "%d ", (int)item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + i));
+	}
+	for (size_t i = 0; !many && i < VARIOUS; i++) {
+		int64_t result = queue_delivery_extend(&r, "q", receipts[i], visibility_ms);
+		to += sprintf(to, "%d %lld ", (int)result,
+			      result == 1 ? (long long)item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS) : 0);
+	}
+	server_command(&r, "HDEL p:queue:{q} full");
+	return server_picture(&r);
+}
+
+TEST(the_usual_way_leaves_what_the_longer_way_leaves)
+{
+	static const int64_t visibilities_ms[] = { 300000, 90000, -1, 59000, 58999, 1 };
+
+	for (enum deliveries are = NAMELESS; are <= ENDED_TOO; are++) {
+		for (size_t i = 0; i < 2 * COUNT(visibilities_ms); i++) {
+			char replies[2][VARIOUS * 32];
+			int64_t visibility_ms = visibilities_ms[i / 2];
+			char *usual = extended(are, false, i % 2, visibility_ms, replies[0]);
+			char *longer = extended(are, true, i % 2, visibility_ms, replies[1]);
+			if (strcmp(replies[0], replies[1]) != 0 || strcmp(usual, longer) != 0)
+				fail_msg("deliveries %d, %lld ms: %s\n%s\nnot %s\n%s", (int)are,
+					 (long long)visibility_ms, replies[0], usual, replies[1], longer);
+			free(usual);
+			free(longer);
+		}
+	}
+}
+
 /* When a delivery now ends sooner, a waiter must not sleep until the old end. */
 TEST(a_waiter_looks_at_a_sooner_end)
 {
