@@ -10,15 +10,8 @@ PENDING_S = 300
 # False alarms that are known, and why the daemon reports them. They are not counted. The commit
 # that corrects a cause removes its rows.
 OF_PAUSE = "a pause is not taken as meant, however short it is"
-OF_LEADER = "a candidate for a leader's lock looks like a request that is stuck"
-OF_START = "a daemon that starts, or lost Redis, has not received from the queue of a target yet"
 KNOWN = {
-    ("finding", "messages_waiting newsletter"): OF_PAUSE,
-    ("finding", "schedule_missed newsletter"): OF_PAUSE,
     ("alert", "PatterndQueueMessageOld newsletter"): OF_PAUSE,
-    ("finding", "lock_waiting relay"): OF_LEADER,
-    ("finding", "push_backing_off webhooks"): OF_START,
-    ("finding", "push_backing_off bills"): OF_START,
 }
 NAMES = ("queue", "lock", "policy")  # labels of alerts about one name
 
