@@ -9,10 +9,7 @@ from scene import get
 PENDING_S = 300
 # False alarms that are known, and why the daemon reports them. They are not counted. The commit
 # that corrects a cause removes its rows.
-OF_PAUSE = "a pause is not taken as meant, however short it is"
-KNOWN = {
-    ("alert", "PatterndQueueMessageOld newsletter"): OF_PAUSE,
-}
+KNOWN = {}
 NAMES = ("queue", "lock", "policy")  # labels of alerts about one name
 
 
