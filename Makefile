@@ -22,6 +22,7 @@ LINT_PACKAGES := $(TEST_PACKAGES) clang-format shellcheck prometheus mkdocs $(NP
 # bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
 	$(NPM_PACKAGES)
+ALARMS_PACKAGES := $(RUN_PACKAGES) prometheus
 # The tests of the pages /ui and /docs, in a browser.
 BROWSER_PACKAGES := $(RUN_PACKAGES) chromium $(NPM_PACKAGES)
 # Without numbers: Debian 12 and 13 have their own.
@@ -92,10 +93,10 @@ endef
 
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
-	soak-selftest soak-parts lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
+	soak-selftest soak-parts alarms alarms-selftest lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
 		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
-		packages-image packages-analyze packages-dist packages-arch-test \
+		packages-image packages-analyze packages-dist packages-arch-test packages-alarms \
 	packages-valgrind packages-fuzz packages-browser packages-bench
 
 help: ## this list
@@ -194,6 +195,16 @@ soak-selftest: packages-test soak-parts ## whether soak finds seeded bugs
 
 soak-parts: chaos-parts
 	@cmake --build --preset release --target mixed_load -j $(JOBS)
+
+# A healthy load, under which GET /overview has no finding and no alert fires; what was seen is in
+# build/alarms.json. It needs a tenth of a processor.
+alarms: SECONDS := 600
+alarms: packages-alarms build ## no false alarm in ten minutes of healthy load: SECONDS=600
+	@tests/alarms/run --seconds $(SECONDS) --seed $(SEED)
+
+# Whether it would see an alarm: behaviours that are not healthy, beside the others.
+alarms-selftest: packages-alarms build ## whether false alarms would be seen
+	@tests/alarms/run --seconds 100 --selftest --report build/alarms-selftest.json
 
 lint: packages-lint build ## all lints
 	@tools/lint/run
@@ -333,3 +344,5 @@ packages-browser:
 	$(call install,$(BROWSER_PACKAGES))
 packages-bench:
 	$(call install,$(BENCH_PACKAGES))
+packages-alarms:
+	$(call install,$(ALARMS_PACKAGES))

@@ -30,7 +30,7 @@ COMMENT = re.compile(r"# (HELP|TYPE) (\w+) (\S.*)")
 LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"'
 SERIES = re.compile(rf"([a-z0-9_]+)(\{{{LABEL}(?:,{LABEL})*\}})? (\S+)")
 # Figures that each daemon reads from Redis: docs/metrics.md.
-OF_REDIS = re.compile(r"patternd_(queue_(messages|oldest_ready|expired|dead)|lock_(waiters|holders))")
+OF_REDIS = re.compile(r"patternd_(queue_(messages|oldest_ready|paused|expired|dead)|lock_(waiters|holders))")
 OF_THE_CHOSEN = re.compile(r'\bpatternd_\w+\{instance=~"\$instance"')
 AGGREGATION = re.compile(r"\b(sum|max|min|count|histogram_quantile)\b")
 OTHER_UNIT = re.compile(r"_(ms|us|milliseconds|microseconds|kb|kib|mb)$")

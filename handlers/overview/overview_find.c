@@ -13,7 +13,8 @@ enum {
 	 * for so long, a client that waits for it may send one short request after the other.
 	 */
 	OLD_MS = 60000,
-	LATE_MS = 10000, /* how late a schedule may be, or how long a request may wait for a lock */
+	LATE_MS = 10000,     /* how late a schedule may be, or how long a request may wait for a lock */
+	PAUSED_MS = 3600000, /* a queue that waits for so long was perhaps paused and forgotten */
 	NEARLY_FULL_PERCENT = 90,
 	/*
 	 * Large responses are refused when seven eighths of the memory are used, so usage may never
@@ -21,6 +22,7 @@ enum {
 	 */
 	REQUESTS_NEARLY_FULL_PERCENT = 80,
 	FAILING = 10,      /* requests in a row that a program failed */
+	CROWD = 10,        /* requests that wait for a lock, as in the alert PatterndLockWaiters */
 	SHOWN_BYTES = 270, /* of a list of permissions */
 };
 
@@ -46,13 +48,15 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 {
 	long long oldest_ms = json_tree_int(queue, "oldest_ready_ms", -1), ready = json_tree_int(queue, "ready", 0);
 	long long in_flight = json_tree_int(queue, "in_flight", 0);
-	struct overview_item *item =
-		oldest_ms > OLD_MS ? overview_items_add(items, OVERVIEW_MESSAGES_WAITING, name, oldest_ms) : NULL;
+	bool is_paused = json_tree_is_true(queue, "paused");
+	struct overview_item *item = oldest_ms > (is_paused ? PAUSED_MS : OLD_MS)
+					     ? overview_items_add(items, OVERVIEW_MESSAGES_WAITING, name, oldest_ms)
+					     : NULL;
 
 	if (!item)
 		return;
 	item->since_at_ms = now_ms - oldest_ms;
-	if (json_tree_is_true(queue, "paused"))
+	if (is_paused)
 		overview_items_set_detail(item, "%lld message%s %s due, and the queue is paused", ready, plural(ready),
 					  verb(ready));
 	else if (in_flight == 0)
@@ -66,17 +70,17 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
 {
 	int64_t at_ms = json_tree_int(queue, "next_schedule_at_ms", now_ms);
+	bool is_paused = json_tree_is_true(queue, "paused");
 
-	if (now_ms - at_ms <= LATE_MS)
+	if (now_ms - at_ms <= (is_paused ? PAUSED_MS : LATE_MS))
 		return;
 	struct overview_item *item = overview_items_add(items, OVERVIEW_SCHEDULE_MISSED, name, now_ms - at_ms);
 	if (!item)
 		return;
 	item->since_at_ms = at_ms;
 	overview_items_set_detail(item, "a schedule is due, and %s",
-				  json_tree_is_true(queue, "paused")
-					  ? "the queue is paused"
-					  : "no worker receives from the queue to make its message");
+				  is_paused ? "the queue is paused"
+					    : "no worker receives from the queue to make its message");
 }
 
 static bool is_worse(const struct overview_blocked_queue *a, const struct overview_blocked_queue *b)
@@ -226,10 +230,16 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 	struct text owner =
 		list && list->kind == JSON_IS_ARRAY ? json_tree_string(list->first, "owner") : (struct text){ 0 };
 
+	/*
+	 * A lease of at most a minute ends soon, unless its holder lives and extends it. Then a few
+	 * requests that wait are candidates for the lock of a leader, or wait for their turn.
+	 */
+	bool is_kept = json_tree_int(lock, "expires_at_ms", now_ms) - now_ms <= OLD_MS && waiters <= CROWD;
+
 	sums->locks++;
 	sums->waiters += waiters;
 	struct overview_item *item =
-		longest_ms > LATE_MS
+		longest_ms > LATE_MS && !is_kept
 			? overview_items_add(items, OVERVIEW_LOCK_WAITING, json_tree_string(lock, "name"), longest_ms)
 			: NULL;
 	if (!item)
@@ -255,20 +265,25 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 	struct text state = json_tree_string(target, "state"), trouble = json_tree_string(target, "reason");
 	struct text reason = why.at ? why : trouble;
 	bool backs_off = text_is(state, "backing_off") || (text_is(state, "checking") && trouble.at);
+	/*
+	 * If the queue cannot be read, there is another finding, or `unknown` names the queues. At
+	 * its start a daemon cannot read it before Redis is reached.
+	 */
+	bool is_of_program = !text_is(trouble, "not_received");
 	long long failed = json_tree_int(target, "failed_in_a_row", 0);
 	struct overview_item *item = NULL;
 
 	(void)now_ms;
 	sums->targets++;
 	sums->backing_off += backs_off;
-	if (backs_off)
+	if (backs_off && is_of_program)
 		item = overview_items_add(items, OVERVIEW_PUSH_BACKING_OFF, name, -1);
 	else if (failed >= FAILING)
 		item = overview_items_add(items, OVERVIEW_PUSH_FAILING, name, -1);
 	if (!item)
 		return;
 	item->until_ms = json_tree_int(target, "until_ms", 0);
-	if (backs_off)
+	if (backs_off && is_of_program)
 		overview_items_set_detail(item, "nothing is sent to %.*s for a while: %.*s", (int)url.len, url.at,
 					  (int)reason.len, reason.at ? reason.at : "");
 	else

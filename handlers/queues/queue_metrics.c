@@ -13,6 +13,7 @@ enum {
 	STATES_AT = QUEUE_REJECTED + 1,
 	STATES = 5,
 	OLDEST_AT = STATES_AT + STATES,
+	PAUSED_AT,
 	EXPIRED_AT,
 	DIED_AT,
 	SENT_AT,
@@ -30,6 +31,7 @@ static const struct named_family families[] = {
 	{ "queue_messages", "gauge", "Messages in a queue by state, as Redis has them.", "state", queue_states, true },
 	{ "queue_oldest_ready_seconds", "gauge", "Age of the oldest message that is ready; 0 when none is.", NULL, NULL,
 	  true },
+	{ "queue_paused", "gauge", "1 while the queue is paused, else 0.", NULL, NULL, true },
 	{ "queue_expired_messages_total", "counter",
 	  "Messages dropped because their ttl_ms had passed, by all daemons, since the queue was made.", NULL, NULL,
 	  true },
@@ -68,6 +70,7 @@ static void read(double *cells, const struct request *req, const struct reply *r
 	for (size_t i = 0; i < STATES; i++)
 		cells[STATES_AT + i] = (double)reply_int(r, counts[i]);
 	cells[OLDEST_AT] = oldest_at_ms >= 0 ? (double)(req->now_ms - oldest_at_ms) / 1000 : 0;
+	cells[PAUSED_AT] = (double)(reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1);
 	cells[EXPIRED_AT] = (double)reply_int(r, QUEUE_GET_EXPIRED);
 	cells[DIED_AT] = (double)reply_int(r, QUEUE_GET_DIED);
 	cells[SENT_AT] = (double)reply_int(r, QUEUE_GET_SENT);

@@ -102,6 +102,10 @@ TEST(figures_of_queues_come_from_redis)
 	assert_value("queue_messages{queue=\"known\",state=\"ready\"}", 0); /* named without a star */
 	assert_value("queue_messages{queue=\"orders\",state=\"dead\"}", 1);
 	assert_value("queue_oldest_ready_seconds{queue=\"known\"}", 0);
+	assert_value("queue_paused{queue=\"ordinary\"}", 0);
+	assert_status(http(client, "PATCH", "/queues/ordinary", "{\"paused\":true}"), 200);
+	leap(&patternd, ROUND_S);
+	wait_until(value("queue_paused{queue=\"ordinary\"}") == 1, SOON_MS);
 	assert_status(http(client, "DELETE", "/queues/ordinary", NULL), 204);
 	leap(&patternd, ROUND_S);
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);

@@ -1,0 +1,183 @@
+/*
+ * GET /overview has no finding about programs that are healthy but look as if they were not.
+ * `make alarms` runs more of them, for ten minutes.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 8000, SHARED_MS = 25000, CROWD = 11 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+static volatile int64_t *redis_clock_us; /* Redis's clock, which moves only when a test changes it */
+
+/* Returns an overview that the daemon began after this call. */
+static struct answer look(void)
+{
+	struct answer a = http(client, "GET", "/overview", NULL);
+	int64_t at_ms = int_at(a, "/at_ms");
+
+	wait_until(int_at(a = http(client, "GET", "/overview", NULL), "/at_ms") != at_ms, SHARED_MS);
+	return a;
+}
+
+static bool is_found(struct answer a, const char *kind)
+{
+	const json_t *list = json_at(a, "/findings");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0)
+			return true;
+	return false;
+}
+
+static void done(const char *method, const char *target, const char *body)
+{
+	struct answer a = http(client, method, target, body);
+
+	assert_true(a.status >= 200 && a.status <= 204);
+}
+
+static struct raw *candidate(void)
+{
+	return waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
+}
+
+/* The holder extends a short lease, as a leader does, while a candidate waits. */
+static void a_candidate_for_the_lock_of_a_leader(void **state)
+{
+	struct raw *waiting[CROWD];
+	char token[128];
+
+	(void)state;
+	struct answer a = http(client, "POST", "/locks/a", "{\"ttl_ms\":30000}");
+	snprintf(token, sizeof(token), "%s", lock_token(text_at(a, "/token")));
+	waiting[0] = candidate();
+	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
+	for (int i = 0; i < 3; i++) {
+		*redis_clock_us += 25000000;
+		assert_status(http(client, "POST", "/locks/a/extend", "{\"ttl_ms\":30000}", token), 200);
+	}
+	a = look();
+	assert_int_equal(int_at(a, "/finding_count"), 0);
+	assert_int_equal(int_at(a, "/locks/waiters"), 1);
+	for (int i = 1; i < CROWD; i++)
+		waiting[i] = candidate();
+	wait_until(tickets_at(&redis, "p:lock:{a}") == CROWD, SOON_MS);
+	assert_true(is_found(look(), "lock_waiting"));
+	for (int i = 0; i < CROWD; i++)
+		raw_close(waiting[i]);
+}
+
+/* Until a daemon reaches Redis, it calls no program, and no program is to blame for that. */
+static void a_target_without_redis(void **state)
+{
+	struct daemon d = { 0 };
+	struct client *usual = client;
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "{\"jobs\":{\"url\":\"http://127.0.0.1:%d/jobs\"}}", free_port());
+	fclose(file);
+	server_kill(&redis);
+	daemon_launch(&d, "--redis", redis.url, "--push", path);
+	client = client_open(d.port);
+	wait_until(json_is_string(json_at(http(client, "GET", "/push", NULL), "/items/0/reason")), SOON_MS);
+	struct answer a = http(client, "GET", "/overview", NULL); /* it backs off for a second only */
+	assert_int_equal(int_at(a, "/push/targets"), 1);
+	assert_false(is_found(a, "push_backing_off"));
+	assert_true(is_found(look(), "redis_away"));
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+	server_restart(&redis);
+}
+
+/* An operator pauses a queue. After an hour the pause may have been forgotten. */
+static void a_queue_that_is_paused_on_purpose(void **state)
+{
+	(void)state;
+	done("PATCH", "/queues/shut", "{\"paused\":true}");
+	done("POST", "/queues/shut/messages", "{\"body\":1}");
+	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}");
+	*redis_clock_us += 3500000000;
+	struct answer a = look();
+	assert_int_equal(int_at(a, "/finding_count"), 0);
+	assert_int_equal(int_at(a, "/queues/paused"), 1);
+	*redis_clock_us += 110000000;
+	a = look();
+	assert_true(is_found(a, "messages_waiting"));
+	assert_true(is_found(a, "schedule_missed"));
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	client_forget(client);
+	return 0;
+}
+
+static void start_redis_by_clock(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/clock", temp_dir());
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, sizeof(*redis_clock_us)), 0);
+	redis_clock_us = mmap(NULL, sizeof(*redis_clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(redis_clock_us, MAP_FAILED);
+	close(fd);
+	*redis_clock_us = INT64_C(1795219450378000);
+	redis.proc.env = clock_read_from(path);
+	server_start(&redis);
+	redis.proc.env = NULL; /* after a restart it goes by the clock of the machine */
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	start_redis_by_clock();
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_candidate_for_the_lock_of_a_leader, forget),
+		cmocka_unit_test_teardown(a_queue_that_is_paused_on_purpose, forget),
+		cmocka_unit_test_teardown(a_target_without_redis, forget),
+	};
+
+	return cmocka_run_group_tests_name("overview_healthy", tests, set_up, tear_down);
+}
