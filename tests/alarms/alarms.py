@@ -7,9 +7,6 @@ from scene import get
 # range of a rule that has a `for`. One event is in that range for so long, so only what lasts
 # stays pending. In a shorter run the bound is half of its time.
 PENDING_S = 300
-# False alarms that are known, and why the daemon reports them. They are not counted. The commit
-# that corrects a cause removes its rows.
-KNOWN = {}
 NAMES = ("queue", "lock", "policy")  # labels of alerts about one name
 
 
@@ -61,10 +58,6 @@ class Alarms:
         for (name, summary), since_s in self.pending.items():
             if self.now_s() - since_s > self.pending_s:
                 self.report("alert", name, f"pending for {self.now_s() - since_s:.0f} s at the end: {summary}")
-
-    def unknown(self):
-        """What was reported and is not known."""
-        return self.seen.keys() - KNOWN.keys()
 
     def blind_spots(self, seconds):
         """Why the alerts could not have been seen."""

@@ -3,22 +3,15 @@
  * `make alarms` runs more of them, for ten minutes.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "test.h"
 
 enum { SOON_MS = 8000, SHARED_MS = 25000, CROWD = 11 };
 
@@ -60,12 +53,11 @@ static struct raw *candidate(void)
 }
 
 /* The holder extends a short lease, as a leader does, while a candidate waits. */
-static void a_candidate_for_the_lock_of_a_leader(void **state)
+TEST(a_candidate_for_the_lock_of_a_leader)
 {
 	struct raw *waiting[CROWD];
 	char token[128];
 
-	(void)state;
 	struct answer a = http(client, "POST", "/locks/a", "{\"ttl_ms\":30000}");
 	snprintf(token, sizeof(token), "%s", lock_token(text_at(a, "/token")));
 	waiting[0] = candidate();
@@ -85,37 +77,9 @@ static void a_candidate_for_the_lock_of_a_leader(void **state)
 		raw_close(waiting[i]);
 }
 
-/* Until a daemon reaches Redis, it calls no program, and no program is to blame for that. */
-static void a_target_without_redis(void **state)
-{
-	struct daemon d = { 0 };
-	struct client *usual = client;
-	char path[256];
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fprintf(file, "{\"jobs\":{\"url\":\"http://127.0.0.1:%d/jobs\"}}", free_port());
-	fclose(file);
-	server_kill(&redis);
-	daemon_launch(&d, "--redis", redis.url, "--push", path);
-	client = client_open(d.port);
-	wait_until(json_is_string(json_at(http(client, "GET", "/push", NULL), "/items/0/reason")), SOON_MS);
-	struct answer a = http(client, "GET", "/overview", NULL); /* it backs off for a second only */
-	assert_int_equal(int_at(a, "/push/targets"), 1);
-	assert_false(is_found(a, "push_backing_off"));
-	assert_true(is_found(look(), "redis_away"));
-	client_close(client);
-	client = usual;
-	daemon_stop(&d);
-	server_restart(&redis);
-}
-
 /* An operator pauses a queue. After an hour the pause may have been forgotten. */
-static void a_queue_that_is_paused_on_purpose(void **state)
+TEST(a_queue_that_is_paused_on_purpose)
 {
-	(void)state;
 	done("PATCH", "/queues/shut", "{\"paused\":true}");
 	done("POST", "/queues/shut/messages", "{\"body\":1}");
 	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}");
@@ -131,7 +95,6 @@ static void a_queue_that_is_paused_on_purpose(void **state)
 
 static int forget(void **state)
 {
-	(void)state;
 	server_command(&redis, "FLUSHALL");
 	client_forget(client);
 	return 0;
@@ -155,7 +118,6 @@ static void start_redis_by_clock(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	start_redis_by_clock();
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
@@ -164,20 +126,39 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_candidate_for_the_lock_of_a_leader, forget),
-		cmocka_unit_test_teardown(a_queue_that_is_paused_on_purpose, forget),
-		cmocka_unit_test_teardown(a_target_without_redis, forget),
-	};
+SUITE(.open = set_up, .close = tear_down, .after = forget);
 
-	return cmocka_run_group_tests_name("overview_healthy", tests, set_up, tear_down);
+/*
+ * Until a daemon reaches Redis, it calls no program, and no program is to blame for that. This must
+ * be the last test: Redis has another clock afterwards.
+ */
+TEST(a_target_without_redis)
+{
+	struct daemon d = { 0 };
+	struct client *usual = client;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "{\"jobs\":{\"url\":\"http://127.0.0.1:%d/jobs\"}}", free_port());
+	fclose(file);
+	server_kill(&redis);
+	daemon_launch(&d, "--redis", redis.url, "--push", path);
+	client = client_open(d.port);
+	wait_until(json_is_string(json_at(http(client, "GET", "/push", NULL), "/items/0/reason")), SOON_MS);
+	struct answer a = http(client, "GET", "/overview", NULL); /* it backs off for a second only */
+	assert_int_equal(int_at(a, "/push/targets"), 1);
+	assert_false(is_found(a, "push_backing_off"));
+	assert_true(is_found(look(), "redis_away"));
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+	server_restart(&redis);
 }
