@@ -315,8 +315,9 @@ static void run_beside_a_foreign_key(const struct script *script, const char *co
 }
 
 /*
- * Each script, with the keys ('!') that it must refuse if they are foreign. It may refuse another
- * key, but then changes nothing.
+ * Each script, with the keys ('!') that it must refuse if they are foreign: the hash, ready,
+ * delayed, flight, dead, ids, done, schedules, waiters, ... It may refuse another key, but then
+ * changes nothing.
  */
 TEST(a_foreign_key_half_applies_nothing)
 {
@@ -326,7 +327,6 @@ TEST(a_foreign_key_half_applies_nothing)
 		const char *const *args;
 		const char *refuses;
 	} rows[] = {
-		/* the hash, ready, delayed, flight, dead, ids, done, schedules, waiters, ... */
 		{ &queue_message_send_script, ARGS("new", "1", "4"), "!!...!..!..." },
 		{ &queue_message_send_script, ARGS("new", "1", "4\t5\t-1\t0\t0\t\t\t"), "!.!..!..!..." },
 		{ &queue_message_send_script, ARGS("new", "1", "4\t5\t-1\t0\t0\t\t\t", "", "2", "0"), "!!!!!!!!!..." },
