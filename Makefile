@@ -115,19 +115,22 @@ test: packages-test ## all tests, on real redis-servers; LTO=ON: of the program 
 	@rm -f build/exchanges/*.jsonl
 	@$(call run_tests,release -j $(TEST_JOBS))
 
-# The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server
-# and on a Cluster, its page; what its answers and the contract have of each other; and the lints.
-check: packages-test packages-lint ## one pattern: PATTERN=locks
-	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { \
-		echo "make check PATTERN=x needs a folder handlers/x; these exist:"; ls -d handlers/*/ | cut -d/ -f2; exit 2; }
+# The tests of one pattern or of several, by the folders in handlers/: the scripts, the API on one
+# server and on a Cluster, the page; the tests that have a row for each kind; what the answers and the
+# contract have of each other; and the lints.
+check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
+	@for x in $(or $(PATTERN),''); do test -n "$$x" -a -d "handlers/$$x" || { \
+		echo "make check PATTERN=x needs a folder handlers/x; these exist:"; ls -d handlers/*/ | cut -d/ -f2; exit 2; }; done
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
-	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
+	@rm -f build/exchanges/*.jsonl
 	@ctest --preset release -j $(TEST_JOBS) --output-on-failure --no-tests=error -R \
-		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$'
-	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json \
-		build/exchanges/test_$(PATTERN)[._]*jsonl
+		'^(scripts|api|cluster)/test_($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs)$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$'
+	@for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
+		build/exchanges/*.jsonl || exit 1; done
 	@tools/lint/run
+check: ANY = $(subst $(SPACE),|,$(strip $(PATTERN)))
+SPACE := $() $()
 
 # Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a
 # Cluster, too.
