@@ -6,6 +6,9 @@ the contract's own examples: path, required query, body. A value replaces the ex
 parameter that has its name. Otherwise it is a header if its name starts with a capital, and else a
 member of the body, which None leaves out. "$token" is the latest `token` in an answer of this
 round. The first step of an operation is measured; the steps that it needs for a 2xx come before it.
+
+The tours of USUAL measure calls as most programs make them. Their measured steps are (operationId,
+values, the name of the figure).
 """
 OPEN = {"opens_at_ms": 1000000000000, "closes_at_ms": 4102444800000}  # of a sale: from 2001 to 2100
 DAY = {"date": "2020-02-29"}  # in the past, in every time zone
@@ -16,6 +19,7 @@ NOT_MEASURED = {
     "topic_list_stream": "a stream: it ends when the client leaves",
     "uv_delete": "a hundred steps of 500 keys",
     "pv_delete": "a hundred steps of 500 keys",
+    "info_history_get": "it grows with the time since the start",
     "overview_get": "one answer for all that ask within 2 s",
     "queue_history_get": "it makes the daemon ask Redis by itself for five minutes",
     "lock_history_get": "the same",
@@ -29,7 +33,6 @@ TOURS = {
         "readyz_get",
         "metrics_get",
         "info_get",
-        "info_history_get",
         "push_list",
         "ratelimit_policy_history_get",
         "problem_list",
@@ -266,3 +269,27 @@ TOURS = {
         "topic_list",
     ],
 }
+
+# A message as most are: 100 bytes, no options, a queue without settings, a worker that has a name.
+MESSAGE = {
+    "name": "usual",
+    "body": {"order": 4711, "customer": "customer-0000000042", "items": ["a", "b", "c"], "sum": 129.95, "note": "none"},
+    **dict.fromkeys(("delay_ms", "id", "headers")),
+}
+WORKER = {"name": "usual", "limit": 1, "worker": "host-1/4711", **dict.fromkeys(("settle", "wait_ms", "visibility_ms"))}
+DELIVERY = {"name": "usual", "receipt": "$receipt"}
+USUAL = {
+    "messages": [
+        ("queue_message_send", MESSAGE),
+        ("queue_message_receive", WORKER),
+        ("queue_delivery_acknowledge", DELIVERY),
+        ("queue_message_receive", WORKER),  # it removes what has expired, which happens once per second
+        ("queue_message_send", MESSAGE, "a usual message sent"),
+        ("queue_message_receive", WORKER, "a usual message received"),
+        ("queue_delivery_extend", {**DELIVERY, "progress": None}, "its delivery extended"),
+        ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged"),
+        ("queue_message_receive", WORKER, "an empty queue asked"),
+    ],
+    "a held lock": ["lock_acquire", ("lock_acquire", {"wait_ms": None}, "a held lock refused")],
+}
+REFUSED = {"a held lock refused": b"409"}  # figures, and the status of the answer
