@@ -54,7 +54,7 @@ def contest(environment, deep):
     fill(environment, "deep", wanted)
     there = ask("GET", f"{url}/queues/deep")["ready"]
     contestants = [
-        Contestant(f"{count:,} wait", wrk(url, "queue_triples", "1", BODY, queue), (environment.daemon,))
+        Contestant(f"{count:,} wait", wrk(url, "queue_turns", "1", BODY, queue), (environment.daemon,))
         for queue, count in (("shallow", SHALLOW), ("deep", there))
     ]
     memory = used_memory(environment.redis)
