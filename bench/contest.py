@@ -6,6 +6,7 @@ import statistics
 import sys
 from typing import Callable
 
+from environment import expect
 from processes import machine_busy_seconds
 
 WARM_UP_S = 1
@@ -67,6 +68,7 @@ def measure(contestant, redis, seconds):
     cpu = lambda: (sum(service.cpu_seconds() for service in services), redis.cpu_seconds())
     before = cpu()
     load = contestant.run(seconds)
+    expect(load.operations > 0, contestant.name)
     service, in_redis = (after - b for after, b in zip(cpu(), before))
     return {
         "operations": load.operations,
