@@ -46,8 +46,8 @@ class Contest:
             return None
         return [r[one][key] / r[other][key] for r in self.rounds]
 
-    def run(self, redis, seconds, rounds):
-        for contestant in self.contestants:
+    def run(self, redis, seconds, rounds, warm_up=True):
+        for contestant in self.contestants if warm_up else ():
             contestant.run(WARM_UP_S)
         busy = ours = spent = 0
         for number in range(rounds):
