@@ -92,7 +92,7 @@ endef
 
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
-	soak-selftest soak-parts lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
+	soak-selftest soak-parts lint bench bench-queues bench-brief fuzz fuzz-selftest bench-instructions verify install deb quickstart \
 		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
 		packages-image packages-analyze packages-dist packages-arch-test \
@@ -206,6 +206,14 @@ bench: packages-bench bench/peers/node_modules/.package-lock.json build ## compa
 bench-queues: packages-bench bench/peers/node_modules/.package-lock.json build ## messages beside peers, into docs/benchmarks.md
 	@bench/run --only queues --only queues-one --only queues-batched --only queues-batched-one --seconds 5 $(BENCH_OPTIONS)
 	@bench/run --quote
+
+# What fails here got no answer, or an error. Figures and missed goals are only printed. wrk has the
+# machine for itself; the programs after it mostly wait.
+bench-brief: packages-bench bench/peers/node_modules/.package-lock.json build ## every part of bench/ for some seconds: does it answer?
+	@bench/run --brief
+	@printf '%s\n' 'sidecars --daemons 2' 'sizes --items 2000 --daemons 2' 'outage --daemons 3' 'topics 100' \
+		'wake 100 100' 'instructions --brief' 'leaderboards 2000' | xargs -P $(JOBS) -I{} sh -c \
+		'said=$$(bench/{} 2>&1); status=$$?; echo "bench/{}:"; echo "$$said"; exit $$status'
 
 bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
 	@npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
