@@ -23,6 +23,7 @@ LINT_PACKAGES := $(TEST_PACKAGES) clang-format shellcheck prometheus mkdocs $(NP
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
 	$(NPM_PACKAGES)
 ALARMS_PACKAGES := $(RUN_PACKAGES) prometheus
+GAUGES_PACKAGES := $(RUN_PACKAGES) binutils git valgrind
 # The tests of the pages /ui and /docs, in a browser.
 BROWSER_PACKAGES := $(RUN_PACKAGES) chromium $(NPM_PACKAGES)
 # Without numbers: Debian 12 and 13 have their own.
@@ -93,10 +94,10 @@ endef
 
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
-	soak-selftest soak-parts alarms alarms-selftest lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
+	soak-selftest soak-parts alarms alarms-selftest lint bench bench-queues bench-brief gauges fuzz fuzz-selftest bench-instructions verify install deb quickstart \
 		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
-		packages-image packages-analyze packages-dist packages-arch-test packages-alarms \
+		packages-image packages-analyze packages-dist packages-arch-test packages-alarms packages-gauges \
 	packages-valgrind packages-fuzz packages-browser packages-bench
 
 help: ## this list
@@ -221,6 +222,14 @@ bench-queues: packages-bench bench/peers/node_modules/.package-lock.json build #
 	@bench/run --only queues --only queues-one --only queues-batched --only queues-batched-one --seconds 5 $(BENCH_OPTIONS)
 	@bench/run --quote
 
+# What fails here got no answer, or an error. Figures and missed goals are only printed. wrk has the
+# machine for itself; the programs after it mostly wait.
+bench-brief: packages-bench bench/peers/node_modules/.package-lock.json build ## every part of bench/ for some seconds: does it answer?
+	@bench/run --brief
+	@printf '%s\n' 'sidecars --daemons 2' 'sizes --items 2000 --daemons 2' 'outage --daemons 3' 'topics 100' \
+		'wake 100 100' 'instructions --brief' 'leaderboards 2000' | xargs -P $(JOBS) -I{} sh -c \
+		'said=$$(bench/{} 2>&1); status=$$?; echo "bench/{}:"; echo "$$said"; exit $$status'
+
 bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
 	@npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
 	@touch $@
@@ -234,6 +243,12 @@ fuzz: packages-fuzz ## libFuzzer, SECONDS=60 for each target
 # Whether they would find it: each target with a bug in the daemon's code.
 fuzz-selftest: packages-fuzz ## whether fuzzing finds seeded bugs
 	@tests/fuzz/selftest
+
+# What the project weighs: scripts, starts, program, memory, lines, and Redis's instructions for each
+# operation, beside the record; RECORD=1 makes this run the record, and writes README's sizes.
+gauges: packages-gauges build ## sizes, and Redis's instructions for each operation, beside the record
+	@bench/gauges $(if $(RECORD),--record)
+	@bench/instructions --redis $(if $(RECORD),--record)
 
 # Instructions per request, beside the recorded baseline; RECORD=1 makes this run the baseline.
 bench-instructions: packages-bench build ## instructions per request, beside the baseline
@@ -349,3 +364,5 @@ packages-bench:
 	$(call install,$(BENCH_PACKAGES))
 packages-alarms:
 	$(call install,$(ALARMS_PACKAGES))
+packages-gauges:
+	$(call install,$(GAUGES_PACKAGES))

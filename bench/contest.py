@@ -6,6 +6,7 @@ import statistics
 import sys
 from typing import Callable
 
+from environment import expect
 from processes import machine_busy_seconds
 
 WARM_UP_S = 1
@@ -45,8 +46,8 @@ class Contest:
             return None
         return [r[one][key] / r[other][key] for r in self.rounds]
 
-    def run(self, redis, seconds, rounds):
-        for contestant in self.contestants:
+    def run(self, redis, seconds, rounds, warm_up=True):
+        for contestant in self.contestants if warm_up else ():
             contestant.run(WARM_UP_S)
         busy = ours = spent = 0
         for number in range(rounds):
@@ -67,6 +68,7 @@ def measure(contestant, redis, seconds):
     cpu = lambda: (sum(service.cpu_seconds() for service in services), redis.cpu_seconds())
     before = cpu()
     load = contestant.run(seconds)
+    expect(load.operations > 0, contestant.name)
     service, in_redis = (after - b for after, b in zip(cpu(), before))
     return {
         "operations": load.operations,

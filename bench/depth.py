@@ -1,5 +1,6 @@
-"""The cost of a message in a long queue: a queue of a thousand messages beside one of a million, or
-of ten million with --deep. Redis gets at most three quarters of the free memory.
+"""The cost of a message in a long queue: a queue of a thousand messages beside one of a million,
+of ten million with --deep, or of ten thousand with --brief. Redis gets at most three quarters of
+the free memory.
 """
 import json
 import pathlib
@@ -39,22 +40,21 @@ def fill(environment, queue, wanted):
     post = wrk(f"{url}/queues/{queue}/messages", "fixed", "POST", text, clients=FILLING_CLIENTS)
     count = 0
     while count < wanted:
-        post(2)
+        post(1)
         count = ask("GET", f"{url}/queues/{queue}")["ready"]
         each = used_memory(redis) / count
         if each * wanted > most:
             raise RuntimeError(f"{wanted:,} messages of {each:.0f} bytes do not fit into {most / 2**30:.1f} GiB")
 
 
-def contest(environment, deep):
+def contest(environment, wanted):
     url = environment.url
-    wanted = 10000000 if deep else 1000000
     for _ in range(SHALLOW // BATCH):
         ask("POST", f"{url}/queues/shallow/messages", {"messages": [{"body": ORDER}] * BATCH})
     fill(environment, "deep", wanted)
     there = ask("GET", f"{url}/queues/deep")["ready"]
     contestants = [
-        Contestant(f"{count:,} wait", wrk(url, "queue_triples", "1", BODY, queue), (environment.daemon,))
+        Contestant(f"{count:,} wait", wrk(url, "queue_turns", "1", BODY, queue), (environment.daemon,))
         for queue, count in (("shallow", SHALLOW), ("deep", there))
     ]
     memory = used_memory(environment.redis)

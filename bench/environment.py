@@ -13,6 +13,8 @@ from processes import free_port, wait_until
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DAEMON = pathlib.Path(os.environ.get("PATTERND_BIN", ROOT / "build" / "patternd")).resolve()
 
+PATIENCE_MS = 30000  # the machine may pause
+
 
 def ask(method, url, body=None, headers=None):
     """Returns the JSON of an answer. Raises if the answer is an error."""
@@ -53,11 +55,10 @@ def start_redis(stage):
 
 
 def start_daemon(stage, redis, *options):
-    """Starts a daemon. Options that are not given have their defaults."""
+    """Starts a daemon. Options that are not given have their defaults, except the timeout."""
     port = free_port()
-    daemon = stage.start(
-        DAEMON, "--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}", *options, port=port
-    )
+    own = ("--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}")
+    daemon = stage.start(DAEMON, *own, "--redis-timeout-ms", PATIENCE_MS, *options, port=port)
     wait_until(lambda: is_ready(port))
     return daemon
 

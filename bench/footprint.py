@@ -1,5 +1,5 @@
-"""The resources of an idle patternd: the size of the binary, the time to start, memory, and the
-memory per waiting request.
+"""What bench/gauges does not count of an idle patternd: the time to start, the memory per waiting
+request, and how long a wake-up takes.
 """
 import re
 import socket
@@ -9,7 +9,7 @@ import time
 
 import waking
 from contest import Goal
-from environment import DAEMON, ROOT, scripts_run, start_daemon, start_redis
+from environment import ROOT, scripts_run, start_daemon, start_redis
 from processes import allow_open_files, wait_until
 
 STARTS = 20
@@ -17,14 +17,8 @@ WAITERS = 2000
 QUEUES = 100
 GROUP = 10  # a request in progress needs more memory than one that waits, so few are in progress at once
 OTHER_FILES = 200
-WOKEN, MESSAGES = 10000, 3000
+WOKEN, WOKEN_BRIEFLY = 10000, 1000
 TESTS = ROOT / "tests"
-
-
-def stripped_kib(stage):
-    path = stage.folder / "stripped"
-    subprocess.run(["strip", "-o", path, DAEMON], check=True)
-    return path.stat().st_size / 1024
 
 
 def start_ms(stage, redis):
@@ -104,28 +98,25 @@ def bytes_of_suspended(stage, count):
     return bytes_each(suspender, port, count, lambda n: heard(said[n]) if n in said else True)
 
 
-def woken(stage, redis):
+def woken(stage, redis, wanted):
     """(what, measured): receivers of one queue, woken one by one."""
-    count = min(WOKEN, allow_open_files(WOKEN + OTHER_FILES) - OTHER_FILES)
+    count = min(wanted, allow_open_files(wanted + OTHER_FILES) - OTHER_FILES)
     daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count)
     return f"{count} receivers that wait at one queue, woken one by one", str(
-        waking.measure(redis, daemon, count, MESSAGES)
+        waking.measure(redis, daemon, count, wanted * 3 // 10)
     )
 
 
-def measure(stage):
+def measure(stage, brief):
     """(what, measured) pairs, and goals."""
     count = min(WAITERS, allow_open_files(WAITERS + OTHER_FILES) - OTHER_FILES) // (4 * GROUP) * 4 * GROUP
     redis = start_redis(stage)
-    starts, binary = start_ms(stage, redis), stripped_kib(stage)
-    idle = start_daemon(stage, redis).resident_mib()
+    starts = start_ms(stage, redis)
     parked, suspended = bytes_of_parked(stage, redis, count), bytes_of_suspended(stage, count)
     figures = [
-        ("binary, stripped", f"{binary:.0f} KiB"),
         ("start to ready", f"{statistics.median(starts):.1f} ms"),
-        ("resident when idle", f"{idle:.1f} MiB"),
         ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}"),
-        woken(stage, redis),
+        woken(stage, redis, WOKEN_BRIEFLY if brief else WOKEN),
     ]
     return figures, [
         Goal("start to ready, ms", starts, at_most=20),

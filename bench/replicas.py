@@ -4,7 +4,7 @@ Redis more than the daemon, so that Redis is the bottleneck.
 import random
 
 from contest import Contest, Contestant, Goal
-from environment import ask, redis_cli, start_daemon, start_redis
+from environment import ask, expect, redis_cli, start_daemon, start_redis
 from processes import wait_until
 from wrk import wrk
 
@@ -38,9 +38,16 @@ def usable(url):
     return sum(replica["error"] is None for replica in ask("GET", f"{url}/info")["redis"]["replicas"])
 
 
+def searches(name, url, *services):
+    found = ask("GET", url + SEARCH)["items"]
+    expect(len(found) == 10, f"{name}: {found}")
+    return Contestant(name, wrk(url + SEARCH, "fixed", "GET"), services)
+
+
 def contest(environment):
     fill(environment.url)
-    contestants = [Contestant("the primary", wrk(environment.url + SEARCH, "fixed", "GET"), (environment.daemon,))]
+    redis_cli(environment.redis, "CONFIG", "SET", "repl-diskless-sync-delay", "0")  # else it waits for more replicas
+    contestants = [searches("the primary", environment.url, environment.daemon)]
     replicas = []
     for name in ("one replica", "two replicas"):
         replicas.append(start_replica(environment))
@@ -49,7 +56,7 @@ def contest(environment):
         daemon = start_daemon(environment.stage, environment.redis, *options)
         url = f"http://127.0.0.1:{daemon.port}"
         wait_until(lambda: usable(url) == len(replicas))
-        contestants.append(Contestant(name, wrk(url + SEARCH, "fixed", "GET"), (daemon, *replicas)))
+        contestants.append(searches(name, url, daemon, *replicas))
     return Contest(
         "A read from replicas",
         "read",

@@ -10,11 +10,14 @@ import select
 import socket
 import time
 
-from environment import scripts_run
+from environment import expect, scripts_run
+from processes import READY_S, wait_until
+
+GROUP = 100  # requests that begin to wait at once: Redis answers many more later than the daemon's timeout
 
 
 def connect(port):
-    s = socket.create_connection(("127.0.0.1", port))
+    s = socket.create_connection(("127.0.0.1", port), READY_S)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return s
 
@@ -25,15 +28,24 @@ def request(method, path, body=None):
     return b"%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s" % (method.encode(), path.encode(), kind, text)
 
 
+def more(s):
+    """Returns the bytes that arrive next. Raises if the connection was closed."""
+    data = s.recv(65536)
+    expect(data, "the daemon closed a connection")
+    return data
+
+
 def answer(s):
+    """Returns the body of an answer, which must be a success."""
     data = b""
     while b"\r\n\r\n" not in data:
-        data += s.recv(65536)
+        data += more(s)
     head, body = data.split(b"\r\n\r\n", 1)
+    expect(head.startswith(b"HTTP/1.1 2"), f"patternd: {data}")
     found = re.search(rb"^content-length: *(\d+)", head, re.M | re.I)  # 204 has none
     length = int(found[1]) if found else 0
     while len(body) < length:
-        body += s.recv(65536)
+        body += more(s)
     return body
 
 
@@ -66,8 +78,8 @@ def measure(redis, daemon, count, messages):
         waiters[s.fileno()] = s
         poll.register(s, select.EPOLLIN)
         s.sendall(receive)
-    while gauge(control, "patternd_requests_waiting") < count:
-        time.sleep(0.01)
+        if len(waiters) % GROUP == 0 or len(waiters) == count:
+            wait_until(lambda: gauge(control, "patternd_requests_waiting") == len(waiters))
     time.sleep(0.2)
     before, cpu = scripts_run(redis), daemon.cpu_seconds()
     time.sleep(2)
@@ -76,9 +88,11 @@ def measure(redis, daemon, count, messages):
     for _ in range(messages):
         start = time.perf_counter()
         sender.sendall(send)
-        (fd, _), *_ = poll.poll()
+        ready = poll.poll(READY_S)
+        expect(ready, "patternd: no receiver got the message")
+        fd = ready[0][0]
         times.append((time.perf_counter() - start) * 1000)
-        answer(waiters[fd])
+        expect(b"hello" in answer(waiters[fd]), "patternd: a receiver got no message")
         answer(sender)
         waiters[fd].sendall(receive)
     calls = (scripts_run(redis) - before) / messages

@@ -8,6 +8,7 @@ import subprocess
 
 LOADS = pathlib.Path(__file__).resolve().parent / "loads"
 CLIENTS = 64
+PATIENCE = ("--timeout", "30s")  # the machine may pause
 
 
 @dataclasses.dataclass
@@ -33,7 +34,8 @@ def wrk(url, load, *arguments, clients=CLIENTS):
     """
 
     def run(seconds):
-        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "-s", LOADS / f"{load}.lua", url, "--", *arguments]
+        script = LOADS / f"{load}.lua"
+        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", *PATIENCE, "-s", script, url, "--", *arguments]
         before = children_cpu_seconds()
         out = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"LUA_PATH": f"{LOADS}/?.lua"})
         cpu = children_cpu_seconds() - before

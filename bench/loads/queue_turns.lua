@@ -26,6 +26,7 @@ function response(status, _, body)
     ready = ready + batch
     return
   end
+  if status ~= 200 then error("patternd: " .. body) end
   finished = finished + select(2, body:gsub('"outcome":"acknowledged"', ""))
   local found = {}
   for receipt in body:match('"messages":.*'):gmatch('"receipt":"([^"]+)"') do found[#found + 1] = receipt end
