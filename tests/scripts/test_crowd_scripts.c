@@ -128,14 +128,26 @@ TEST(limits_of_many_keys_leave_nothing)
 	wait_until(memory() - before <= TABLES_BYTES, 5000);
 }
 
+/* Returns how long a script takes to read a sorted set once. */
+static int64_t reading_us(const char *key)
+{
+	enum { TIMES = 20 };
+	int64_t before_us = worked_us();
+
+	server_command(&r, "EVAL %s 1 %s %d", "for i = 1, ARGV[1] do redis.call('ZRANGE', KEYS[1], 0, -1) end", key,
+		       TIMES);
+	return (worked_us() - before_us) / TIMES;
+}
+
 /*
  * The script that stores a value wakes all clients that wait for it, with one message per daemon.
+ * That takes little more than to read their wait queue, on any machine.
  */
 TEST(a_value_wakes_a_crowd)
 {
-	enum { CROWD = 10000, DAEMONS = 100, PAGE = 1000, LONGEST_US = 5000, TRIES = 5 };
+	enum { CROWD = 10000, DAEMONS = 100, PAGE = 1000, READINGS = 6, TRIES = 5 };
 	static char command[PAGE * 64];
-	int64_t shortest_us = INT64_MAX;
+	int64_t shortest_us = INT64_MAX, shortest_reading_us = INT64_MAX;
 
 	for (int n = 0; n < TRIES; n++) {
 		script_stage_empty(NULL);
@@ -146,7 +158,8 @@ TEST(a_value_wakes_a_crowd)
 			while (++i % PAGE);
 			assert_int_equal(server_command(&r, command)->integer, PAGE);
 		}
-		int64_t before_us = worked_us();
+		int64_t read_us = reading_us("p:cache:{a}:waiters"), before_us = worked_us();
+		shortest_reading_us = read_us < shortest_reading_us ? read_us : shortest_reading_us;
 		run(&r, &cache_put_script,
 		    KEYS("p:cache:{a}", "p:cache:{a}:fence", "p:cache:{a}:fill", "p:cache:{a}:again",
 			 "p:cache:{a}:waiters"),
@@ -156,8 +169,9 @@ TEST(a_value_wakes_a_crowd)
 		assert_int_equal(redis_exists(&r, "p:cache:{a}:waiters"), 0);
 		shortest_us = took_us < shortest_us ? took_us : shortest_us;
 	}
-	print_message("the PUT took Redis %lld us\n", (long long)shortest_us);
-	assert_in_range(shortest_us, 0, LONGEST_US);
+	print_message("the PUT took Redis %lld us, and to read the wait queue %lld us\n", (long long)shortest_us,
+		      (long long)shortest_reading_us);
+	assert_in_range(shortest_us, 0, READINGS * shortest_reading_us);
 }
 
 /*
