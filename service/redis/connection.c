@@ -11,6 +11,7 @@
 #include "core/backoff.h"
 #include "process/config.h"
 #include "process/metrics.h"
+#include "redis/connection_check.h"
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
 #include "redis/reply_reader.h"
@@ -120,31 +121,10 @@ void connection_flush(struct redis_connection *c)
 		resp_write(&c->out, &c->socket);
 }
 
-static void on_info(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
-{
-	(void)outcome;
-	struct redis_connection *c = container_of(call, struct redis_connection, check_call);
-
-	c->check.is_pending = false;
-	if (reply && reply->type == REPLY_TEXT && !handshake_is_safe(&c->handshake, reply->text))
-		connection_drain(c); /* the next handshake rejects the server and reports the reason */
-}
-
-/* An idle connection asks only while the configuration is unsafe (on_timer). */
-static void check_server(struct redis_connection *c)
-{
-	if (!server_check_is_due(&c->check, &c->handshake.memory))
-		return;
-	c->check.asked_us = loop_now_us();
-	c->check.has_refused = false;
-	c->check_call.done = on_info;
-	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS) == SEND_OK;
-}
-
 enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
 				      size_t count)
 {
-	check_server(c); /* this comes first, because ASKING applies to the next command */
+	connection_check_server(c); /* this comes first, because ASKING applies to the next command */
 
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
@@ -153,7 +133,8 @@ enum redis_send_error connection_send(struct redis_connection *c, struct redis_c
 	call_ring_push(&c->ring, call);
 	in_flight++;
 	call->starts_at = starts_at;
-	call->due_us = loop_now_us() + reply_timeout_us(c);
+	c->sent_us = loop_now_us();
+	call->due_us = c->sent_us + reply_timeout_us(c);
 	if (c->ring.count == 1)
 		loop_timer_set(&c->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
@@ -249,7 +230,8 @@ static void become_ready(struct redis_connection *c)
 	c->check.asked_us = loop_now_us();
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
-	loop_timer_set(&c->timer, c->check.asked_us + SERVER_CHECK_US);
+	c->sent_us = loop_now_us();
+	loop_timer_set(&c->timer, c->sent_us + config()->redis_keepalive_ms * 1000);
 	if (credentials_are_shared(c->target) && credentials_accepted())
 		connections_retry_now();
 	if (changed)
@@ -301,7 +283,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
 		if (server_check_on_reply(&c->check, reply) && c->state == READY)
-			check_server(c);
+			connection_check_server(c);
 		if (reply_mismatch() && c->state >= READY) {
 			metrics_count(METRIC_redis_protocol_errors);
 			connection_lost(c, "%s", reply_mismatch());
@@ -405,10 +387,8 @@ static void on_timer(struct loop_timer *t)
 			c->callbacks->timed_out(c);
 	} else if (c->ring.count) {
 		loop_timer_set(t, call_ring_oldest(&c->ring)->due_us);
-	} else if (c->handshake.risks && !c->callbacks->received) {
-		check_server(c);
-		if (c->ring.count == 0)
-			loop_timer_set(t, c->check.asked_us + SERVER_CHECK_US);
+	} else if (!c->callbacks->received) {
+		connection_ping_if_idle(c);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "net/tls.h"
+#include "process/config.h"
 #include "redis/credentials.h"
 
 enum { RECORDS_AN_EVENT = 16 }; /* TLS records per event, each by one read */
@@ -127,6 +128,24 @@ static void on_event(struct loop_watch *w, uint32_t events)
 		want_write(s, false);
 }
 
+/*
+ * A gateway may forget an idle connection, and a probe by TCP reminds it. A dead peer is noticed
+ * after one idle time and three probes. Errors only mean that the kernel's times hold.
+ */
+static void keep_alive(int fd)
+{
+	enum { PROBES = 3 };
+	int on = 1, probes = PROBES, idle_s = (int)(config()->redis_keepalive_ms / 1000);
+	int each_s = idle_s > PROBES ? idle_s / PROBES : 1;
+	unsigned user_ms = (unsigned)(idle_s + PROBES * each_s) * 1000;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each_s, sizeof(each_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
+}
+
 static void connect_to(struct redis_socket *s, const struct sockaddr *address, socklen_t len)
 {
 	int on = 1;
@@ -140,7 +159,7 @@ static void connect_to(struct redis_socket *s, const struct sockaddr *address, s
 	}
 	if (address->sa_family != AF_UNIX) {
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+		keep_alive(fd);
 	}
 	if (!loop_watch(&s->watch, EPOLLOUT))
 		fail(s, "no memory");

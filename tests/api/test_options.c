@@ -289,7 +289,7 @@ TEST(test_risks_that_end)
 	server_stop(&redis);
 }
 
-/* The daemon notices a changed setting after a minute, on a connection that stays open. */
+/* The daemon notices a changed setting after a minute, also while it gets no requests. */
 TEST(test_strict_while_it_lasts)
 {
 	struct redis_server redis = { 0 };
@@ -307,7 +307,6 @@ TEST(test_strict_while_it_lasts)
 
 	leap(&patternd, 62);
 	c = client_open(patternd.port);
-	assert_status(http(c, "POST", "/locks/b", NULL), 201);
 	wait_until(metric_of(&patternd, "redis_connect_failures_total") > 0, 5000); /* a handshake was rejected */
 	leap(&patternd, 10); /* the daemon asks a rejected server again after this time */
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
