@@ -388,7 +388,7 @@ static void on_timer(struct loop_timer *t)
 	} else if (c->ring.count) {
 		loop_timer_set(t, call_ring_oldest(&c->ring)->due_us);
 	} else if (!c->callbacks->received) {
-		connection_ping_if_idle(c);
+		connection_check_idle(c);
 	}
 }
 

@@ -35,7 +35,7 @@ static void on_pong(struct redis_call *call, enum redis_outcome outcome, const s
  * Probes by TCP do not pass a proxy. If one has forgotten the connection, this PING gets no reply,
  * so that the connection is replaced before a request needs it.
  */
-void connection_ping_if_idle(struct redis_connection *c)
+void connection_check_idle(struct redis_connection *c)
 {
 	int64_t idle_us = config()->redis_keepalive_ms * 1000;
 	bool is_idle = c->state == READY && loop_now_us() - c->sent_us >= idle_us;

@@ -13,6 +13,6 @@ void connection_check_server(struct redis_connection *c);
  * Call it when no call is pending. Sends a PING if the connection has been idle for
  * --redis-keepalive-ms. Otherwise sets the timer of the connection to when it will have been.
  */
-void connection_ping_if_idle(struct redis_connection *c);
+void connection_check_idle(struct redis_connection *c);
 
 #endif
