@@ -40,7 +40,7 @@ CONTRACT = """paths:
               properties:
                 items: {type: array, minItems: 1, maxItems: 9, items: {type: string, x-max-bytes: 9}}
                 counts: {type: object, maxProperties: 2,
-                         propertyNames: {type: string, x-name: true, x-part: true, x-max-bytes: 9},
+                         propertyNames: {type: string, x-name: true, x-part: stacks, x-max-bytes: 9},
                          additionalProperties: {type: integer, minimum: 1, maximum: 9}}
                 below: {type: string, x-name: true, x-max-bytes: 9}
                 spare: {anyOf: [{$ref: '#/components/schemas/Spare'}, {type: "null"}]}
@@ -87,7 +87,7 @@ components:
       additionalProperties: false
       required: [vault, slot]
       properties: {vault: {type: string, x-name: true, x-max-bytes: 9},
-                   slot: {type: string, x-name: true, x-max-bytes: 9, x-part: true}}
+                   slot: {type: string, x-name: true, x-max-bytes: 9, x-part: vaults}}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
 x-synonyms: {items: [elements], b: [bee]}
 x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
@@ -128,7 +128,7 @@ WRONG = [
     (
         "'stacks:{below}:read', ",
         "",
-        r":6: .*stack_push: below is a name: x-scope must have the scope that it needs, or x-part that it is a part",
+        r":6: .*stack_push: below is a name: x-scope must have the scope that it needs, or x-part what it is a part of",
     ),
     (
         ", 'vaults:{spare.vault}:take if spare']",
@@ -136,10 +136,20 @@ WRONG = [
         r":6: .*stack_push: spare.vault is a name: x-scope must have the scope that it needs",
     ),
     (
-        "{type: string, x-name: true, x-max-bytes: 9, x-part: true}",
+        "{type: string, x-name: true, x-max-bytes: 9, x-part: vaults}",
         "{type: object, maxProperties: 2, propertyNames: {type: string, x-name: true, x-max-bytes: 9}, "
         "additionalProperties: {type: boolean}}",
         r":6: .*stack_push: spare.slot.key is a name: x-scope must have the scope that it needs",
+    ),
+    (
+        "x-part: stacks",
+        "x-part: true",
+        r":6: .*stack_push: counts.key: x-part must be none, or a kind whose scope has a name \(none, stacks, vaults\), not True",
+    ),
+    (
+        "stacks:{name}:write', 'stacks:{below}:read', 'vaults:{spare.vault}:take if spare']",
+        "stacks:{name}:write', 'stacks:{below}:read', 'stacks:{spare.vault}:take if spare']",
+        r":6: .*stack_push: spare.slot: x-part must be .* \(none, stacks\), not 'vaults'",
     ),
     (
         "take if spare",

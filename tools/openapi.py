@@ -40,8 +40,9 @@ The handler then gets `reset_x` beside `has_x`, and neither if the member is abs
                         deprecated, and the path that replaces it. The parameters of that path are
                         the first parameters of the operation's own path.
     x-synonyms: {...}   of the document: a field or a value, and the words of other systems for it
-    x-part: true        a name that needs no scope, because it is a part of a named resource, such
-                        as a member. Every name that is not in x-scope must have it.
+    x-part: KIND        a name that is a part of a resource of this kind, such as a member. x-scope
+                        must have a scope for a name of the kind. `none`: the name is of nothing in
+                        Redis. Every name of a request that is not in x-scope must have x-part.
 """
 import datetime
 import pathlib
@@ -333,7 +334,7 @@ class Contract:
         return found[0] if wanted else None
 
     def scope(self, name, text, fields):
-        """The row of one scope, and the name that it is about: "" if it is about none."""
+        """The row of one scope, its kind, and the name that it is about: "" if it is about none."""
         form = SCOPE.fullmatch(str(text))
         if not form:
             fail(name, f"x-scope must be none, any, kind:action or kind:{{field}}:action, not {text!r}")
@@ -357,7 +358,7 @@ class Contract:
             f"{{ {c_literal(kind)}, {c_literal(action)}, "
             f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, "
         )
-        return row, f"{field}.{inner}" if inner else field or ""
+        return row, kind, f"{field}.{inner}" if inner else field or ""
 
     def scopes(self, op, fields):
         """The rows of the scopes that a token needs, and whether the operation needs a token at
@@ -366,11 +367,16 @@ class Contract:
         name, written = op["operationId"], op.get("x-scope")
         texts = [] if written in ("any", "none") else written if isinstance(written, list) else [written]
         scopes = [self.scope(name, text, fields) for text in texts]
-        used = {at for _, at in scopes}
+        used, kinds = {at for _, _, at in scopes if at}, {kind for _, kind, at in scopes if at}
         for at, f in names_of(fields):
-            if at not in used and not f["part"]:
-                fail(name, f"{at} is a name: x-scope must have the scope that it needs, or x-part that it is a part")
-        rows = "".join(row for row, _ in scopes)
+            if at in used:
+                continue
+            if not f["part"]:
+                fail(name, f"{at} is a name: x-scope must have the scope that it needs, or x-part what it is a part of")
+            if f["part"] != "none" and f["part"] not in kinds:
+                kinds = ", ".join(["none", *sorted(kinds)])
+                fail(name, f"{at}: x-part must be none, or a kind whose scope has a name ({kinds}), not {f['part']!r}")
+        rows = "".join(row for row, _, _ in scopes)
         return (
             f".scopes = {'(const struct needed_scope[]){ ' + rows + '}' if rows else 'NULL'}, "
             f".scope_count = {len(scopes)}, .needs_token = {str(written != 'none').lower()},"
