@@ -21,7 +21,7 @@ CONTRACT = """paths:
     post:
       operationId: stack_push
       x-effect: writes
-      x-scope: 'stacks:{name}:write'
+      x-scope: ['stacks:{name}:write', 'stacks:{below}:read', 'vaults:{spare.vault}:take if spare']
       x-problems: [stack_full]
       x-replay: stack_full
       parameters:
@@ -39,8 +39,11 @@ CONTRACT = """paths:
               required: [items]
               properties:
                 items: {type: array, minItems: 1, maxItems: 9, items: {type: string, x-max-bytes: 9}}
-                counts: {type: object, maxProperties: 2, propertyNames: {type: string, x-max-bytes: 9},
+                counts: {type: object, maxProperties: 2,
+                         propertyNames: {type: string, x-name: true, x-part: stacks, x-max-bytes: 9},
                          additionalProperties: {type: integer, minimum: 1, maximum: 9}}
+                below: {type: string, x-name: true, x-max-bytes: 9}
+                spare: {anyOf: [{$ref: '#/components/schemas/Spare'}, {type: "null"}]}
                 kind: {type: string, enum: [a, b], x-excludes: [items]}
                 ttl: {type: [integer, "null"], minimum: 1, maximum: 9}
                 part: {anyOf: [{$ref: '#/components/schemas/Part'}, {type: "null"}]}
@@ -64,6 +67,13 @@ CONTRACT = """paths:
       x-scope: 'stacks:{name}:read'
       responses:
         '204': {description: Empty.}
+  /vaults:
+    get:
+      operationId: vault_list
+      x-effect: reads
+      x-scope: 'vaults:list'
+      responses:
+        '204': {description: Empty.}
 components:
   parameters:
     Name: {name: name, in: path, required: true, schema: {type: string, x-name: true, x-max-bytes: 9}}
@@ -72,6 +82,12 @@ components:
   schemas:
     ProblemCode: {type: string, enum: [stack_full]}
     Stack: {type: object}
+    Spare:
+      type: object
+      additionalProperties: false
+      required: [vault, slot]
+      properties: {vault: {type: string, x-name: true, x-max-bytes: 9},
+                   slot: {type: string, x-name: true, x-max-bytes: 9, x-part: vaults}}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
 x-synonyms: {items: [elements], b: [bee]}
 x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
@@ -109,6 +125,45 @@ WRONG = [
         "x-scope: 'stack:{name}:read'",
         r":\d+: .*stack_look: the scope 'stack:\{name\}:read' must start with a segment of a path, such as stacks",
     ),
+    (
+        "'stacks:{below}:read', ",
+        "",
+        r":6: .*stack_push: below is a name: x-scope must have the scope that it needs, or x-part what it is a part of",
+    ),
+    (
+        ", 'vaults:{spare.vault}:take if spare']",
+        "]",
+        r":6: .*stack_push: spare.vault is a name: x-scope must have the scope that it needs",
+    ),
+    (
+        "{type: string, x-name: true, x-max-bytes: 9, x-part: vaults}",
+        "{type: object, maxProperties: 2, propertyNames: {type: string, x-name: true, x-max-bytes: 9}, "
+        "additionalProperties: {type: boolean}}",
+        r":6: .*stack_push: spare.slot.key is a name: x-scope must have the scope that it needs",
+    ),
+    (
+        "x-part: stacks",
+        "x-part: true",
+        r":6: .*stack_push: counts.key: x-part must be none, or a kind whose scope has a name \(none, stacks, vaults\), not True",
+    ),
+    (
+        "stacks:{name}:write', 'stacks:{below}:read', 'vaults:{spare.vault}:take if spare']",
+        "stacks:{name}:write', 'stacks:{below}:read', 'stacks:{spare.vault}:take if spare']",
+        r":6: .*stack_push: spare.slot: x-part must be .* \(none, stacks\), not 'vaults'",
+    ),
+    (
+        "take if spare",
+        "take",
+        r":6: .*stack_push: the scope 'vaults:\{spare.vault\}:take' needs ` if spare`, because a request may leave spare",
+    ),
+    (
+        "take if spare",
+        "take unless spare",
+        r":6: .*stack_push: the scope '.* unless spare' needs a flag at its end, or `if` and an object",
+    ),
+    ("{spare.vault}", "{items}", r":6: .*stack_push: the scope 'vaults:\{items\}:.*' needs a name in its braces"),
+    ("{spare.vault}", "{part.n}", r":6: .*stack_push: the scope 'vaults:\{part.n\}:.*' needs a name in its braces"),
+    ("{spare.vault}", "{counts.key}", r":6: .*stack_push: the scope '.*': counts is neither a list nor an object"),
     ("        required: true\n", "", r":\d+: .*stack_push: a body with required members is itself required: true"),
     ("      operationId: stack_push\n", "", r":6: POST /stacks/\{name\}: 'operationId' is missing"),
     (
@@ -124,7 +179,7 @@ WRONG = [
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":55: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":65: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
     ("maxItems: 9, ", "", r":25: POST /stacks/\{name\}: 'maxItems' is missing"),
     (
@@ -135,7 +190,7 @@ WRONG = [
     (
         "/stacks/{name}:\n",
         "/stacks/{names}:\n",
-        r":34: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
+        r":37: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
     ),
     (
         "x-effect: writes\n",
@@ -154,14 +209,14 @@ WRONG = [
     ),
     ("x-replay: stack_full", "x-replay: stack_gone", r":6: .*x-replay names stack_gone, which x-problems lacks"),
     ("name: Idempotency-Key, in", "name: If-Match, in", r":6: .*x-replay is for operations that take an Idempotency-Key"),
-    ("      x-deprecated-at: 2027-01-01\n", "", r":34: .*deprecated: true needs x-deprecated-at and x-successor"),
-    ("      deprecated: true\n", "", r":34: .*deprecated: true needs x-deprecated-at and x-successor, and they need it"),
-    ("2027-01-01", "soon", r":34: .*x-deprecated-at must be a day, YYYY-MM-DD, not 'soon'"),
-    ("x-successor: /stacks/{name}/top", "x-successor: /heaps", r":34: .*x-successor must be a path of this contract"),
+    ("      x-deprecated-at: 2027-01-01\n", "", r":37: .*deprecated: true needs x-deprecated-at and x-successor"),
+    ("      deprecated: true\n", "", r":37: .*deprecated: true needs x-deprecated-at and x-successor, and they need it"),
+    ("2027-01-01", "soon", r":37: .*x-deprecated-at must be a day, YYYY-MM-DD, not 'soon'"),
+    ("x-successor: /stacks/{name}/top", "x-successor: /heaps", r":37: .*x-successor must be a path of this contract"),
     (
         "x-successor: /stacks/{name}/top",
         "x-successor: /{name}",
-        r":34: .*x-successor must be a path of this contract, not '/\{name\}'",
+        r":37: .*x-successor must be a path of this contract, not '/\{name\}'",
     ),
     ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field or a value 'c'"),
     ("paths:\n", "paths: [\n", r":\d+: "),

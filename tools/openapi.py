@@ -28,8 +28,9 @@ The handler then gets `reset_x` beside `has_x`, and neither if the member is abs
     x-scope: ...        of an operation: the scopes that a token needs, one or a list of
                         `kind:{field}:action`, or `kind:action` without a name; or `any` token, or
                         `none`. {field} is a parameter or member, {list.member} a member of each
-                        item of a list. ` if flag` or ` unless flag` may follow. Every operation
-                        must have it.
+                        item of a list, {object.member} a member of an object. ` if flag` or
+                        ` unless flag` may follow, and ` if object` must follow a member of an
+                        optional object. Every operation must have it.
     x-replay: ...       only of an operation that takes an Idempotency-Key: the answer to a
                         repeated request: done | current | window, or the problem once the grant
                         has ended. A response that lets a client proceed is never `done`.
@@ -39,8 +40,9 @@ The handler then gets `reset_x` beside `has_x`, and neither if the member is abs
                         deprecated, and the path that replaces it. The parameters of that path are
                         the first parameters of the operation's own path.
     x-synonyms: {...}   of the document: a field or a value, and the words of other systems for it
-    x-part: true        a name that needs no scope, because it is a part of a named resource, such
-                        as a member. Every name that is not in x-scope must have it.
+    x-part: KIND        a name that is a part of a resource of this kind, such as a member. x-scope
+                        must have a scope for a name of the kind. `none`: the name is of nothing in
+                        Redis. Every name of a request that is not in x-scope must have x-part.
 """
 import datetime
 import pathlib
@@ -81,6 +83,14 @@ def c_list(items):
 
 def c_texts(items):
     return "(const struct text[]){ " + "".join(f"{{ {c_literal(i)}, {len(i)} }}, " for i in items) + "}"
+
+
+def names_of(fields, prefix=""):
+    """Each field that is a name, at any depth, with its members joined by dots."""
+    for f in fields:
+        if f["named"]:
+            yield prefix + f["name"], f
+        yield from names_of(f["inner"], f"{prefix}{f['name']}.")
 
 
 class Contract:
@@ -316,44 +326,60 @@ class Contract:
             "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {declared or name}), ",
         }
 
-    def scopes(self, path, op, fields):
+    def scope_field(self, name, text, wanted, fields):
+        """The field that a scope names; None if it names none."""
+        found = [f for f in fields if f["name"] == wanted]
+        if wanted and not found:
+            fail(name, f"the scope {text!r} names a field {wanted!r} that is not there")
+        return found[0] if wanted else None
+
+    def scope(self, name, text, fields):
+        """The row of one scope, its kind, and the name that it is about: "" if it is about none."""
+        form = SCOPE.fullmatch(str(text))
+        if not form:
+            fail(name, f"x-scope must be none, any, kind:action or kind:{{field}}:action, not {text!r}")
+        kind, field, inner, action, word, flag = form.groups()
+        if kind not in self.kinds:
+            fail(name, f"the scope {text!r} must start with a segment of a path, such as {min(self.kinds)}")
+        outer = self.scope_field(name, text, field, fields)
+        name_of = self.scope_field(name, text, inner, outer["inner"]) if inner else outer
+        on, what = self.scope_field(name, text, flag, fields), outer and outer["kind"]
+        if field and not name_of["named"] or inner and name_of["kind"] != "FIELD_NAME":
+            fail(name, f"the scope {text!r} needs a name in its braces")
+        if flag and on["kind"] != "FIELD_BOOL" and (on["kind"] != "FIELD_OBJECT" or word != "if"):
+            fail(name, f"the scope {text!r} needs a flag at its end, or `if` and an object")
+        if inner and what not in ("FIELD_ARRAY", "FIELD_OBJECT"):
+            fail(name, f"the scope {text!r}: {field} is neither a list nor an object")
+        if inner and what == "FIELD_OBJECT" and not outer["required"] and (word, flag) != ("if", field):
+            fail(name, f"the scope {text!r} needs ` if {field}`, because a request may leave {field} out")
+        at = [fields.index(outer) if field else -1, outer["inner"].index(name_of) if inner else -1]
+        at.append(fields.index(on) if flag else -1)
+        row = (
+            f"{{ {c_literal(kind)}, {c_literal(action)}, "
+            f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, "
+        )
+        return row, kind, f"{field}.{inner}" if inner else field or ""
+
+    def scopes(self, op, fields):
         """The rows of the scopes that a token needs, and whether the operation needs a token at
-        all.
+        all. Each name of the request must have a scope, or be a part of something that has one.
         """
-        name, written, rows, used = op["operationId"], op.get("x-scope"), [], set()
-        for text in [] if written in ("any", "none") else written if isinstance(written, list) else [written]:
-            form = SCOPE.fullmatch(str(text))
-            if not form:
-                fail(name, f"x-scope must be none, any, kind:action or kind:{{field}}:action, not {text!r}")
-            kind, field, inner, action, word, flag = form.groups()
-            if kind not in self.kinds:
-                fail(name, f"the scope {text!r} must start with a segment of a path, such as {min(self.kinds)}")
-            at = [-1, -1, -1]
-            for n, (wanted, among) in enumerate(((field, fields), (inner, []), (flag, fields))):
-                among = fields[at[0]]["inner"] if n == 1 and inner else among
-                found = [i for i, f in enumerate(among) if f["name"] == wanted]
-                if wanted and not found:
-                    fail(name, f"the scope {text!r} names a field {wanted!r} that is not there")
-                at[n] = found[0] if found else -1
-            named = fields[at[0]]["inner"][at[1]]["named"] if inner else field is None or fields[at[0]]["named"]
-            if not named or flag and fields[at[2]]["kind"] != "FIELD_BOOL":
-                fail(name, f"the scope {text!r} needs a name in its braces, and a flag behind them")
-            if inner and fields[at[0]]["kind"] != "FIELD_ARRAY":
-                fail(name, f"the scope {text!r}: {field} is no list")
-            used.add(f"{field}.{inner}" if inner else field)
-            rows.append(
-                f"{{ {c_literal(kind)}, {c_literal(action)}, "
-                f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, "
-            )
-        names = [(f["name"], f) for f in fields] + [(f"{f['name']}.{i['name']}", i) for f in fields for i in f["inner"]]
-        for dotted, f in names:
-            if f["named"] and not f["part"] and dotted not in used:
-                fail(
-                    name, f"{dotted} is a name: x-scope must say who may use it, or x-part that it is within another's"
-                )
+        name, written = op["operationId"], op.get("x-scope")
+        texts = [] if written in ("any", "none") else written if isinstance(written, list) else [written]
+        scopes = [self.scope(name, text, fields) for text in texts]
+        used, kinds = {at for _, _, at in scopes if at}, {kind for _, kind, at in scopes if at}
+        for at, f in names_of(fields):
+            if at in used:
+                continue
+            if not f["part"]:
+                fail(name, f"{at} is a name: x-scope must have the scope that it needs, or x-part what it is a part of")
+            if f["part"] != "none" and f["part"] not in kinds:
+                kinds = ", ".join(["none", *sorted(kinds)])
+                fail(name, f"{at}: x-part must be none, or a kind whose scope has a name ({kinds}), not {f['part']!r}")
+        rows = "".join(row for row, _, _ in scopes)
         return (
-            f".scopes = {'(const struct needed_scope[]){ ' + ''.join(rows) + '}' if rows else 'NULL'}, "
-            f".scope_count = {len(rows)}, .needs_token = {str(written != 'none').lower()},"
+            f".scopes = {'(const struct needed_scope[]){ ' + rows + '}' if rows else 'NULL'}, "
+            f".scope_count = {len(scopes)}, .needs_token = {str(written != 'none').lower()},"
         )
 
     def replay(self, name, op, parameters):
@@ -445,7 +471,7 @@ class Contract:
             f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()}, "
             f".takes_any = {str(any(f['any'] for f in fields)).lower()}, "
             f".merges = {str('application/merge-patch+json' in self.resolve(body or {}).get('content', {})).lower()},\n"
-            f"\t  {self.scopes(path, op, fields)}\n"
+            f"\t  {self.scopes(op, fields)}\n"
             f"\t  .deprecation = {self.deprecation(path, op)},\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
             f"\t  .replay = {replay}, .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "

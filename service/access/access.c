@@ -112,19 +112,35 @@ static bool refuse_token(struct request *req)
 
 typedef bool access_test(const struct scope *s, const struct scope_need *need);
 
+static bool has_scope(const struct token_file_entry *t, const struct scope_need *need, access_test *covers)
+{
+	for (size_t i = 0; i < t->scope_count; i++)
+		if (covers(&t->scopes[i], need))
+			return true;
+	return false;
+}
+
+/* `place` is where the input has the name; absent if it is in the path, or no name is known. */
+static bool refuse_scope(struct request *req, const struct scope_need *need, struct text place)
+{
+	struct text written = scope_written(&req->arena, need);
+	const char *scope = written.at ? written.at : "";
+
+	metrics_count(METRIC_scopes_refused);
+	if (place.at)
+		answer_field_problem(req, P_FORBIDDEN, place.at, "needs the scope '%s', which the token lacks", scope);
+	else
+		answer_problem(req, P_FORBIDDEN, "the token lacks the scope '%s'", scope);
+	return false;
+}
+
 /* `name` is absent if the action has none. */
 static bool is_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 		       struct text name, access_test *covers)
 {
 	struct scope_need need = { text_of(n->kind), name, text_of(n->action) };
 
-	for (size_t i = 0; i < t->scope_count; i++)
-		if (covers(&t->scopes[i], &need))
-			return true;
-	struct text written = scope_written(&req->arena, &need);
-	metrics_count(METRIC_scopes_refused);
-	answer_problem(req, P_FORBIDDEN, "the token lacks the scope '%s'", written.at ? written.at : "");
-	return false;
+	return has_scope(t, &need, covers) || refuse_scope(req, &need, (struct text){ 0 });
 }
 
 static bool is_in_path(const struct operation *op, const struct needed_scope *n)
@@ -178,6 +194,23 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 
 /* ---- Names in the input ---- */
 
+/* Returns where name `i` is, as a problem shows it: "/sources/0", "/policy/key" or "?name". */
+static struct text place_of(struct request *req, const struct needed_scope *n, size_t i)
+{
+	const struct field *row = &req->op->fields[n->field];
+	const struct field *members = row->kind == FIELD_ARRAY ? row->fields[0].fields : row->fields;
+	const char *inner = n->inner >= 0 ? members[n->inner].name : "";
+	char item[24] = "";
+
+	if (row->place == IN_PATH)
+		return (struct text){ 0 };
+	if (row->place == IN_QUERY)
+		return arena_printf(&req->arena, "?%s", row->name);
+	if (row->kind == FIELD_ARRAY)
+		snprintf(item, sizeof(item), "/%zu", i);
+	return arena_printf(&req->arena, "/%s%s%s%s", row->name, item, *inner ? "/" : "", inner);
+}
+
 /* Checks and counts the names in a field. */
 static bool names_are_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 			      const void *input, size_t *count)
@@ -185,19 +218,24 @@ static bool names_are_allowed(struct request *req, const struct token_file_entry
 	struct resource_names names = resource_names(req->op, n, input);
 
 	for (size_t i = 0; i < names.count; i++) {
-		struct text name = resource_name(&names, i);
-		if (!name.at)
+		struct scope_need need = { text_of(n->kind), resource_name(&names, i), text_of(n->action) };
+		if (!need.name.at)
 			continue;
 		++*count;
-		if (!is_allowed(req, t, n, name, scope_covers))
-			return false;
+		if (!has_scope(t, &need, scope_covers))
+			return refuse_scope(req, &need, place_of(req, n, i));
 	}
 	return true;
 }
 
+/* An object that is a flag counts as true when the request has it. */
 static bool applies(const struct operation *op, const struct needed_scope *n, const void *input)
 {
-	return n->flag < 0 || *((const bool *)((const char *)input + op->fields[n->flag].offset)) == n->when;
+	if (n->flag < 0)
+		return true;
+	const struct field *flag = &op->fields[n->flag];
+	uint16_t at = flag->kind == FIELD_OBJECT ? flag->has_offset : flag->offset;
+	return *((const bool *)((const char *)input + at)) == n->when;
 }
 
 bool access_admit_input(struct request *req, const void *input)

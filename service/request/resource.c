@@ -11,6 +11,8 @@ struct resource_names resource_names(const struct operation *op, const struct ne
 	const char *at = (const char *)input + row->offset;
 	struct input_array many;
 
+	if (row->kind == FIELD_OBJECT)
+		return (struct resource_names){ .items = at + row->fields[n->inner].offset, .count = 1 };
 	if (row->kind != FIELD_ARRAY)
 		return (struct resource_names){ .items = at, .count = 1 };
 	memcpy(&many, at, sizeof(many));

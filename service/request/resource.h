@@ -7,7 +7,10 @@
 
 #include "request/operation.h"
 
-/* The names in one field of an input: one name, a list of names, or one per object of a list. */
+/*
+ * The names in one field of an input: one name, a list of names, the name in an object, or one per
+ * object of a list.
+ */
 struct resource_names {
 	const char *items;
 	size_t count, step, offset;

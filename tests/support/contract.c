@@ -117,6 +117,7 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	op->body_schema = resolve(json_object_get(media, "schema"));
 	op->body_required = json_is_true(json_object_get(body, "required"));
 	op->body_example = example_of(media);
+	op->body_media = media;
 }
 
 static void load(void)
@@ -263,6 +264,21 @@ json_t *contract_body(const struct contract_operation *op)
 	if (contract_member(op->body_schema, "properties", "max_hold_ms")) /* the stream would not end */
 		json_object_set_new(body, "max_hold_ms", json_integer(1));
 	return body;
+}
+
+json_t *contract_body_with(const struct contract_operation *op, const char *member)
+{
+	const char *name;
+	json_t *named;
+
+	if (json_object_get(op->body_example, member))
+		return json_deep_copy(op->body_example);
+	json_object_foreach((json_t *)(uintptr_t)json_object_get(op->body_media, "examples"), name, named) {
+		const json_t *value = json_object_get(named, "value");
+		if (json_object_get(value, member))
+			return json_deep_copy(value);
+	}
+	return NULL;
 }
 
 const char *contract_header(const struct contract_operation *op)

@@ -32,7 +32,8 @@ struct contract_operation {
 	const json_t *scope;       /* x-scope: a text or several */
 	const json_t *body_schema; /* NULL: takes no body */
 	bool body_required;
-	const json_t *body_example; /* NULL: none given */
+	const json_t *body_example; /* the first one; NULL: none given */
+	const json_t *body_media;   /* the schema of its body with all examples */
 	const json_t *responses;
 	struct contract_parameter parameters[CONTRACT_PARAMETERS_MAX];
 	size_t parameter_count;
@@ -67,6 +68,9 @@ char *contract_target(const struct contract_operation *op, const char *name, con
  * schema requires. NULL when the operation takes no body.
  */
 json_t *contract_body(const struct contract_operation *op);
+
+/* Copies the first example of a body that has this member. NULL: no example has it. */
+json_t *contract_body_with(const struct contract_operation *op, const char *member);
 
 /*
  * The header that an operation requires, as "Name: example", or NULL. The text lives until the next
