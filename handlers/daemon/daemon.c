@@ -2,6 +2,7 @@
  * daemon: the daemon's answers about itself: health, readiness, metrics, options, contract,
  * problems. It must not ask Redis: it answers when Redis does not.
  */
+#include "call/call_problem.h"
 #include "call/measure.h"
 #include "http/http.h"
 #include "http/server.h"
@@ -41,7 +42,10 @@ void readyz_get(struct request *req, const struct readyz_get_input *in)
 	} else if (*renewal_missing_permissions()) {
 		answer_problem(req, P_NOT_READY, "%s", renewal_missing_permissions());
 	} else {
-		out_string(answer_begin(req, 200), "status", "ready");
+		struct json_out *o = answer_begin(req, 200);
+		out_string(o, "status", "ready");
+		if (topology_error())
+			out_string(o, "redis_error", topology_error());
 		answer_end(req);
 	}
 }
@@ -51,6 +55,18 @@ void metrics_get(struct request *req, const struct metrics_get_input *in)
 	(void)in;
 	measure_scraped();
 	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(&req->arena));
+}
+
+static void out_refusal(struct json_out *o, const struct node_info *node)
+{
+	if (!node->refusal) {
+		out_null(o, "refusal");
+		return;
+	}
+	out_object(o, "refusal");
+	out_string(o, "code", problem_row(call_problem_of(node->refusal_error))->code);
+	out_int(o, "since_at_ms", node->refuses_since_ms);
+	out_close(o);
 }
 
 static void out_nodes(struct json_out *o, const char *key, bool (*info_at)(size_t i, struct node_info *out),
@@ -64,8 +80,9 @@ static void out_nodes(struct json_out *o, const char *key, bool (*info_at)(size_
 		out_string(o, "address", node.address);
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
 		out_bool(o, "connected", !node.trouble);
-		out_text(o, "error", text_of(node.trouble));
+		out_text(o, "error", text_of(node.trouble ? node.trouble : node.refusal));
 		out_int_or_null(o, "away_since_at_ms", node.away_since_ms > 0, node.away_since_ms);
+		out_refusal(o, &node);
 		out_int(o, "connections", node.connections);
 		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
 		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
@@ -154,7 +171,7 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_string(o, "version", topology_server());
 	out_text(o, "role", text_of(topology_connections() ? "master" : NULL));
 	out_bool(o, "connected", topology_is_up());
-	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
+	out_string(o, "error", topology_error());
 	out_int_or_null(o, "away_since_at_ms", away_ms > 0, away_ms);
 	out_text_or_null(o, "missing_permissions", text_of(*missing ? missing : NULL));
 	out_nodes(o, "nodes", node_info_at, strcmp(topology_mode(), "cluster") == 0);

@@ -52,7 +52,7 @@ static struct waiting *waiting;
 static struct arena shared_arena;
 static struct text shared;
 static int64_t shared_until_us;
-static double shared_up; /* redis_up when the answer was made */
+static double shared_up, shared_refusing; /* redis_up and redis_refusing when the answer was made */
 
 /* ---- The answer ---- */
 
@@ -143,10 +143,14 @@ static void send(struct request *req)
 		answer_no_memory(req, EFFECT_NONE);
 }
 
-/* An answer is not shared if the connection to Redis was lost or came back after it was made. */
+/*
+ * An answer is not shared if Redis was lost, came back, or began or ceased to refuse calls after it
+ * was made.
+ */
 static bool is_fresh(void)
 {
-	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up;
+	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up &&
+	       metrics_gauge_now("redis_refusing") == shared_refusing;
 }
 
 static void send_all(void)
@@ -188,6 +192,7 @@ static void finish(struct round *r)
 	shared = answer_of(r, &shared_arena);
 	shared_until_us = from_us + (shared_us > SHARED_US ? shared_us : SHARED_US);
 	shared_up = metrics_gauge_now("redis_up");
+	shared_refusing = metrics_gauge_now("redis_refusing");
 	end_round();
 	send_all();
 }

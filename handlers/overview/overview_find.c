@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/budget.h"
 #include "process/config.h"
+#include "request/problem.h"
 
 enum {
 	/*
@@ -306,13 +308,39 @@ static void add_server(struct overview_items *items, enum overview_kind kind, st
 				  error.at ? error.at : "");
 }
 
+/* Returns the length of the first sentence, which has the reason: some errors of Redis are long. */
+static int first_sentence(struct text error)
+{
+	const char *end = strstr(error.at, ". ");
+	int len = end ? (int)(end - error.at) : (int)error.len;
+
+	return len > 0 && error.at[len - 1] == '.' ? len - 1 : len;
+}
+
+static void add_refusal(struct overview_items *items, const struct json *server)
+{
+	const struct json *refusal = json_tree_member(server, "refusal");
+	struct text code = json_tree_string(refusal, "code"), error = json_tree_string(server, "error");
+	struct overview_item *item = code.at && error.at ? overview_items_add(items, OVERVIEW_REDIS_REFUSES,
+									      json_tree_string(server, "address"), -1)
+							 : NULL;
+
+	if (!item)
+		return;
+	item->since_at_ms = json_tree_int(refusal, "since_at_ms", 0);
+	overview_items_set_detail(item, "Redis refuses calls: %.*s; GET /problems/%.*s has the remedy",
+				  first_sentence(error), error.at, (int)code.len, code.at);
+}
+
 /* The servers of --lock-quorum: a lock needs more than half of them. */
 static void add_quorum(struct overview_items *items, const struct json *servers)
 {
 	size_t usable = 0;
 
-	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next)
+	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
 		usable += json_tree_is_true(s, "connected");
+		add_refusal(items, s);
+	}
 	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
 		struct text error = json_tree_string(s, "error");
 		struct overview_item *item =
@@ -344,16 +372,29 @@ static void add_permissions(struct overview_items *items, struct text missing)
 					  shown < missing.len ? " and more, which GET /readyz names" : "");
 }
 
-static void add_memory(struct overview_items *items, struct text name, const char *of, const char *bound,
+/* False: the memory is not nearly full. */
+static bool add_memory(struct overview_items *items, struct text name, const char *of, const char *bound,
 		       long long used, long long most, int percent)
 {
+	bool is_full = most > 0 && used > most / 100 * percent;
 	struct overview_item *item =
-		most > 0 && used > most / 100 * percent
-			? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1))
-			: NULL;
+		is_full ? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1)) : NULL;
 
 	if (item)
 		overview_items_set_detail(item, "%s %lld of the %lld bytes of %s", of, used, most, bound);
+	return is_full;
+}
+
+/* A server that can be used. If it refuses calls because it is full, that is one finding. */
+static void add_usable(struct overview_items *items, const struct json *server)
+{
+	struct text code = json_tree_string(json_tree_member(server, "refusal"), "code");
+	bool is_full = add_memory(items, json_tree_string(server, "address"), "Redis uses", "its maxmemory",
+				  json_tree_int(server, "used_memory_bytes", 0),
+				  json_tree_int(server, "max_memory_bytes", 0), NEARLY_FULL_PERCENT);
+
+	if (!is_full || !text_is(code, problem_row(P_REDIS_OUT_OF_MEMORY)->code))
+		add_refusal(items, server);
 }
 
 void overview_find_daemon(struct overview_items *items, const struct json *info)
@@ -375,9 +416,7 @@ void overview_find_daemon(struct overview_items *items, const struct json *info)
 			add_server(items, OVERVIEW_SHARD_AWAY, json_tree_string(n, "address"),
 				   json_tree_string(n, "error"), at_ms);
 		if (!is_away)
-			add_memory(items, json_tree_string(n, "address"), "Redis uses", "its maxmemory",
-				   json_tree_int(n, "used_memory_bytes", 0), json_tree_int(n, "max_memory_bytes", 0),
-				   NEARLY_FULL_PERCENT);
+			add_usable(items, n);
 	}
 	if (!is_up && (!is_cluster || away == count))
 		add_server(items, OVERVIEW_REDIS_AWAY, json_tree_string(redis, "address"), error,

@@ -12,6 +12,7 @@ static const struct {
 	[OVERVIEW_REDIS_AWAY] = { "redis_away", "error", NULL },
 	[OVERVIEW_SHARD_AWAY] = { "shard_away", "error", NULL },
 	[OVERVIEW_QUORUM_AWAY] = { "quorum_server_away", "error", NULL },
+	[OVERVIEW_REDIS_REFUSES] = { "redis_refuses", "error", NULL },
 	[OVERVIEW_PERMISSIONS_MISSING] = { "permissions_missing", "error", NULL },
 	[OVERVIEW_MEMORY_FULL] = { "memory_full", "error", "percent" },
 	[OVERVIEW_PUSH_BACKING_OFF] = { "push_backing_off", "error", NULL },

@@ -4,7 +4,6 @@
 #include "call/state.h"
 #include "process/config.h"
 #include "process/log.h"
-#include "redis/renewal.h"
 #include "redis/resp.h"
 #include "request/answer.h"
 #include "topology/quorum.h"
@@ -34,6 +33,11 @@ static const struct {
 	[ERROR_NOPERM] = { P_REDIS_PERMISSION_DENIED, false },
 	[ERROR_MAX_CLIENTS] = { P_REDIS_UNAVAILABLE, false },
 };
+
+enum problem call_problem_of(enum redis_error error)
+{
+	return error_rows[error].problem;
+}
 
 /* Returns the problem if no connection is usable. The fault is the server's, never a key's. */
 static enum problem problem_of_trouble(enum redis_error error)
@@ -80,8 +84,6 @@ void call_problem_answer_error(struct call *c, struct text error)
 
 	if (error_rows[known].reconnect)
 		topology_reject(c->redis.node, error.at);
-	if (known == ERROR_NOPERM)
-		renewal_note_denied();
 	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
 		answer_problem(
 			req, P_IDEMPOTENCY_KEY_REUSED,

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 
 #include "core/text.h"
+#include "redis/error.h"
+#include "request/problem.h"
 
 struct call;
 
@@ -17,6 +19,8 @@ void call_problem_answer(struct call *c);
 bool call_problem_is_unknown(const struct call *c);
 /* Returns true if Redis had no memory for it. It did not run. */
 bool call_problem_is_memory(const struct call *c);
+/* Returns the problem of a call for which Redis returned this error. */
+enum problem call_problem_of(enum redis_error error);
 /* Returns what failed, as text. */
 const char *call_problem_text(const struct call *c);
 

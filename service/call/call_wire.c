@@ -10,6 +10,7 @@
 #include "call/state.h"
 #include "process/metrics.h"
 #include "request/answer.h"
+#include "topology/refusal.h"
 #include "topology/replicas.h"
 
 /* If a call fails at once, this runs within the `done` of the previous call. */
@@ -176,6 +177,11 @@ static void hand_over(struct call *c, const struct reply *reply)
 	run_done(c, reply);
 }
 
+static void note_error(const struct call *c, struct text error)
+{
+	refusal_note(c->redis.node, error, c->keys.count ? c->keys.at[0] : (struct text){ 0 });
+}
+
 static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -188,12 +194,15 @@ static void take_reply(struct call *c, const struct reply *reply)
 	} else if (reply->type == REPLY_ERROR && c->skips_foreign && reply_error_begins(reply->text, "WRONGTYPE")) {
 		run_done(c, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
-		if (reply->type != REPLY_ERROR)
+		if (reply->type == REPLY_ERROR)
+			note_error(c, reply->text);
+		else
 			renew(c->redis.node);
 		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
 		c->outcome = REDIS_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
+		note_error(c, reply->text);
 		call_problem_answer_error(c, reply->text);
 	} else if (!is_agreed(c, reply)) {
 		renew(c->redis.node);

@@ -117,6 +117,11 @@ unsigned renewal_permissions_missing(void)
 	return c ? permissions_lacking(&c->permissions) : 0;
 }
 
+bool renewal_knows_permissions(const struct redis_connection *c)
+{
+	return c->permissions.user[0] != '\0';
+}
+
 unsigned renewal_config_risks(void)
 {
 	unsigned risks = 0;

@@ -29,6 +29,8 @@ void renewal_hold(struct redis_connection *c, bool held);
  */
 const char *renewal_missing_permissions(void);
 unsigned renewal_permissions_missing(void);
+/* Returns true if the server answers the questions about the permissions of the user. */
+bool renewal_knows_permissions(const struct redis_connection *c);
 /*
  * Call it when Redis denied a command: asks about the permissions again, by renewing all
  * connections, at most once a minute.

@@ -327,6 +327,7 @@ void node_free(struct redis_node *n)
 	replica_ack_free(n->replica_ack);
 	while (n->count)
 		connection_free(n->connections[--n->count]);
+	loop_timer_stop(&n->refusal.timer); /* a probe that ended now has set it */
 	free(n->connections);
 	free(n);
 }

@@ -13,13 +13,25 @@
 #ifndef PATTERND_TOPOLOGY_NODE_H
 #define PATTERND_TOPOLOGY_NODE_H
 
+#include "core/loop.h"
 #include "redis/command.h"
 #include "redis/connection.h"
 #include "redis/replica_ack.h"
 #include "redis/subscriber.h"
 #include "redis/url.h"
 
-enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64 };
+enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64, NODE_KEY_BYTES = 512 };
+
+/* Used by topology/refusal.c, which describes it. */
+struct node_refusal {
+	int64_t since_ms;  /* by the daemon's clock; 0: the server refuses nothing */
+	int64_t latest_us; /* when it refused a call last */
+	enum redis_error error;
+	char text[NODE_TROUBLE_BYTES];
+	char key[NODE_KEY_BYTES]; /* of the probe */
+	struct redis_call probe;
+	struct loop_timer timer;
+};
 
 struct redis_node {
 	struct redis_node *next;                      /* in the list of all nodes */
@@ -37,7 +49,8 @@ struct redis_node {
 	char trouble[NODE_TROUBLE_BYTES]; /* text of the latest error since it was last away; "": none */
 	int64_t away_since_ms;            /* by the daemon's clock; 0: it is usable, or was not tried yet */
 	enum redis_error error;           /* the latest error */
-	char server[64];                  /* such as "redis 7.0.15"; "" before it was reached */
+	struct node_refusal refusal;
+	char server[64]; /* such as "redis 7.0.15"; "" before it was reached */
 };
 
 /* The callbacks must not free the node. */

@@ -3,6 +3,7 @@
 
 #include "topology/cluster.h"
 #include "topology/quorum.h"
+#include "topology/refusal.h"
 #include "topology/topology.h"
 
 static struct node_info info_of(const struct redis_node *n)
@@ -15,6 +16,9 @@ static struct node_info info_of(const struct redis_node *n)
 			   : *n->trouble ? n->trouble
 					 : "not connected yet",
 		.away_since_ms = n->away_since_ms,
+		.refusal = refusal_text(n),
+		.refuses_since_ms = n->refusal.since_ms,
+		.refusal_error = n->refusal.error,
 		.memory = node_memory(n),
 	};
 }

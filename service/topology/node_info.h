@@ -13,7 +13,10 @@ struct node_info {
 	unsigned connections;         /* number of usable ones */
 	const char *trouble;          /* NULL while it is usable */
 	int64_t away_since_ms;        /* 0: it is usable, or was not tried yet */
-	unsigned slots;               /* number of slots, in a Cluster */
+	const char *refusal;          /* what it returned, while it is usable and refuses calls; else NULL */
+	int64_t refuses_since_ms;
+	enum redis_error refusal_error;
+	unsigned slots; /* number of slots, in a Cluster */
 	struct redis_memory memory;
 };
 

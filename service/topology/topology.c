@@ -14,6 +14,7 @@
 #include "topology/deferred.h"
 #include "topology/node.h"
 #include "topology/quorum.h"
+#include "topology/refusal.h"
 #include "topology/replicas.h"
 #include "topology/sentinel.h"
 #include "topology/slot.h"
@@ -317,6 +318,15 @@ const char *topology_trouble(const struct redis_call *call)
 	return trouble_of(call).text;
 }
 
+const char *topology_error(void)
+{
+	const char *refusal = refusal_first(), *missing = renewal_missing_permissions();
+
+	if (!topology_is_up())
+		return topology_trouble(NULL);
+	return refusal ? refusal : *missing ? missing : NULL;
+}
+
 enum redis_error topology_trouble_error(const struct redis_call *call)
 {
 	return trouble_of(call).error;
@@ -358,6 +368,11 @@ static double permissions_missing(void)
 static double config_risks(void)
 {
 	return renewal_config_risks();
+}
+
+static double refusing(void)
+{
+	return refusal_count();
 }
 
 static double is_up(void)
@@ -404,6 +419,7 @@ bool topology_open(const char *url)
 	metrics_gauge("redis_config_risks",
 		      "Ways for Redis to lose data by its configuration, as of the latest checks.", config_risks);
 	metrics_gauge("redis_up", "1 when Redis is usable; in a Cluster, when every slot has a usable node.", is_up);
+	metrics_gauge("redis_refusing", "Servers of Redis that refuse calls; GET /info has their errors.", refusing);
 	bool ok = quorum_open() && open_nodes();
 	if (!ok)
 		fprintf(stderr, "patternd: no memory for connections to Redis\n");

@@ -117,6 +117,11 @@ bool topology_was_reached(void); /* since the start */
 const char *topology_advice(void);
 /* Returns the text of the latest error: of the call's server, or of any server (NULL). */
 const char *topology_trouble(const struct redis_call *call);
+/*
+ * Returns why Redis is not usable, what it refuses, or which permissions its user lacks. NULL:
+ * nothing is wrong.
+ */
+const char *topology_error(void);
 enum redis_error topology_trouble_error(const struct redis_call *call); /* the same error as a value */
 /*
  * topology_address returns "127.0.0.1:6379" or a path. topology_server returns "redis 7.0.15", ""

@@ -367,3 +367,19 @@ TEST(a_server_by_another_clock_shifts_nothing)
 	assert_taken(last, 3);
 	assert_true(int_at(last, "/fence") > int_at(a, "/fence"));
 }
+
+/* A server that refuses calls has a finding, and does not keep the others from granting locks. */
+TEST(a_server_that_refuses_has_a_finding)
+{
+	server_command(&quorum.servers[1], "CONFIG SET min-replicas-to-write 5");
+	assert_taken(acquire(), 2);
+	struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
+	assert_int_equal(int_at(a, "/finding_count"), 1);
+	assert_string_equal(text_at(a, "/findings/0/kind"), "redis_refuses");
+	assert_non_null(strstr(text_at(a, "/findings/0/detail"), "NOREPLICAS"));
+	a = http(quorum.c[0], "GET", "/info", NULL);
+	assert_string_equal(text_at(a, "/lock_quorum/1/refusal/code"), "redis_replicas_missing");
+	assert_true(json_is_null(json_at(a, "/lock_quorum/0/refusal")));
+	server_command(&quorum.servers[1], "CONFIG SET min-replicas-to-write 0");
+	wait_until(int_at(http(quorum.c[0], "GET", "/overview", NULL), "/finding_count") == 0, SOON_MS);
+}

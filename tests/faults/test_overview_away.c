@@ -169,3 +169,43 @@ TEST(a_look_waits_two_seconds_for_an_answer)
 	daemon_stop(&d);
 	server_stop(&server);
 }
+
+/* Returns how many findings are of that kind. */
+static int findings(struct answer a, const char *kind)
+{
+	const json_t *list = json_at(a, "/findings");
+	int count = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		count += strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0;
+	return count;
+}
+
+/* Asks each shard, so that each node refuses a call. */
+static int refused(void)
+{
+	int count = 0;
+
+	for (int i = 0; i < STAGE_NAMES; i++) {
+		struct answer a = send_to(stage_names[i]);
+		count += a.status == 503 && strcmp(text_at(a, "/code"), "redis_cluster_unsettled") == 0;
+	}
+	return count;
+}
+
+/* With cluster-require-full-coverage, the nodes that remain refuse each call. */
+TEST(a_cluster_that_is_down_refuses, .before = cluster_of_masters, .after = cluster_stage_close)
+{
+	cluster_kill(&cluster, 0);
+	wait_until(refused() == STAGE_NAMES - STAGE_NAMES / CLUSTER_MASTERS, SOON_MS);
+	struct answer a = overview();
+	assert_int_equal(findings(a, "redis_refuses"), CLUSTER_MASTERS - 1);
+	assert_int_equal(findings(a, "shard_away"), 1);
+	assert_non_null(
+		strstr(json_string_value(json_object_get(finding(a, "redis_refuses"), "detail")), "CLUSTERDOWN"));
+	assert_int_equal(metric_of(&patternd, "redis_refusing"), CLUSTER_MASTERS - 1);
+	cluster_restart(&cluster, 0);
+	cluster_wait_well(&cluster);
+	wait_until(int_at(overview(), "/finding_count") == 0, SOON_MS);
+	assert_int_equal(metric_of(&patternd, "redis_refusing"), 0);
+}

@@ -8,6 +8,7 @@ const KINDS = {
 	redis_away: { title: 'Redis is away' },
 	shard_away: { title: 'A server of the Cluster is away' },
 	quorum_server_away: { title: 'A server of the lock quorum is away' },
+	redis_refuses: { title: 'Redis refuses calls' },
 	permissions_missing: { title: 'The Redis user lacks permissions' },
 	memory_full: { title: 'Memory is nearly full' },
 	push_backing_off: {

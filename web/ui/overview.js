@@ -118,7 +118,8 @@ const rate = (name, value, note, kind) => ({ name, value: rough(value), note, ki
 
 function redis(info, latest, overview) {
 	if (info.redis.error) {
-		const value = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
+		const away = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
+		const value = info.redis.connected ? 'refuses calls' : away;
 		return { name: 'Redis', value, kind: 'bad', note: info.redis.error };
 	}
 	const lost = overview?.unknown.find(({ code }) => !ANSWERED.includes(code));
