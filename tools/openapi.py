@@ -8,7 +8,8 @@ additionalProperties is a schema), and `x-any: true` (any JSON). Anything else i
 the build. `type: [integer, string]` is an integer that may also be sent as text of decimal digits,
 for clients that cannot write 2^53 and more as a number. If a member of a body may also be null
 (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`), null resets it, as in RFC 7396.
-The handler then gets `reset_x` beside `has_x`, and neither if the member is absent.
+The handler then gets `reset_x` beside `has_x`, and neither if the member is absent. Of the other
+optional members, a null in a body of POST or PUT counts as absent, unless they are any JSON.
 
     x-name: true        the string follows the rule of names
     x-max-bytes         its largest length in bytes
@@ -99,6 +100,7 @@ class Contract:
         self.header, self.rows, self.names, self.headers = [], [], set(), {}
         self.words = set()  # names of fields, and values of enumerations
         self.place, self.at = "the whole", None  # of the part that is being read, for error messages
+        self.merges = False  # the operation that is being read is a PATCH
         # The kinds that a scope may name: for /ratelimit/policies/{name} either ratelimit or
         # policies.
         self.kinds = {s for p in self.doc["paths"] for s in p.split("/") if re.fullmatch("[a-z]+", s)}
@@ -274,11 +276,14 @@ class Contract:
     def properties(self, prefix, schema):
         if schema.get("additionalProperties") is not False:
             fail(prefix, "an object in a request needs additionalProperties: false")
-        required = schema.get("required", [])
-        return [
-            self.field(prefix, n, p, "IN_BODY", n in required or p.get("x-required", False))
-            for n, p in schema.get("properties", {}).items()
-        ]
+        required, fields = schema.get("required", []), []
+        for n, p in schema.get("properties", {}).items():
+            f = self.field(prefix, n, p, "IN_BODY", n in required or p.get("x-required", False))
+            # Typed clients write null for a member that is not set, and so do our own answers.
+            if not self.merges and n not in required and not f["reset"] and f["kind"] != "FIELD_ANY":
+                f["extra"] += ".null_is_absent = true, "
+            fields.append(f)
+        return fields
 
     def emit_rows(self, name, fields, struct):
         """The const array of rows; offsets are into `struct`, or 0 for the single item of an
@@ -442,7 +447,7 @@ class Contract:
             self.field(name, p["name"], p["schema"], "IN_" + p["in"].upper(), p.get("required", False))
             for p in [in_path[n] for n in order] + rest
         ]
-        body = op.get("requestBody")
+        body, self.merges = op.get("requestBody"), method == "patch"
         if body:
             schema = self.resolve(self.resolve(body)["content"]["application/json"]["schema"])
             if schema.get("required") and not self.resolve(body).get("required"):

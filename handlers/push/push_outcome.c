@@ -12,8 +12,8 @@ enum {
 	PAUSE_MIN_MS = 1000,
 	PAUSE_MAX_MS = 60000,
 	PAUSE_LONGEST_MS = 3600000, /* limits Retry-After, for the target and for the message */
-	/* After so many pauses in a row, each further 429 or 503 counts as a failed delivery. */
-	FREE_PAUSES = 100,
+	/* A message that was refused more often (push_refusals.h) pays with a delivery. */
+	FREE_REFUSALS = 100,
 };
 
 static const char counts[] = "it counts as a failure", returns[] = "it returns to the queue";
@@ -21,6 +21,11 @@ static const char counts[] = "it counts as a failure", returns[] = "it returns t
 static int64_t next_backoff_ms(unsigned *failures)
 {
 	return backoff_ms((*failures)++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, BACKOFF_MIN_MS);
+}
+
+static int64_t next_pause_ms(unsigned pauses)
+{
+	return backoff_ms(pauses, PAUSE_MIN_MS, PAUSE_MAX_MS, PAUSE_MIN_MS);
 }
 
 /*
@@ -80,6 +85,7 @@ static void on_done(struct push_target *t, struct push_job *j)
 			  t->settings->queue.at, push_state_logged_id(j));
 	t->counts[PUSH_COUNT_ACKNOWLEDGED]++;
 	t->failed_in_a_row = 0;
+	push_refusals_forget(&t->refusals, j->id);
 	push_state_end(t, j, PUSH_ACKNOWLEDGE, true, -1);
 	resume(t);
 }
@@ -108,21 +114,29 @@ static void on_unreached(struct push_target *t, struct push_job *j)
 		back_off(t, PUSH_NOT_REACHED, next_backoff_ms(&t->failures), j->answer.reason);
 }
 
+static int64_t longer_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * The program may lengthen the pause, never shorten it: with a Retry-After of 0 the daemon would
+ * call it a thousand times a second.
+ */
 static void on_busy(struct push_target *t, struct push_job *j)
 {
-	int64_t ms = j->answer.retry_after_ms;
+	unsigned refusals = push_refusals_note(&t->refusals, j->id, t->counts[PUSH_COUNT_ACKNOWLEDGED]);
+	bool is_own = refusals > FREE_REFUSALS;
 
 	if (t->trouble != PUSH_SENT_AWAY || !push_state_backs_off(t))
 		t->pauses++; /* otherwise the request was open when the pause began */
-	if (ms < 0)
-		ms = backoff_ms(t->pauses - 1, PAUSE_MIN_MS, PAUSE_MAX_MS, PAUSE_MIN_MS);
-	if (ms > PAUSE_LONGEST_MS)
-		ms = PAUSE_LONGEST_MS;
+	int64_t asked_ms = j->answer.retry_after_ms < PAUSE_LONGEST_MS ? j->answer.retry_after_ms : PAUSE_LONGEST_MS;
+	int64_t pause_ms = longer_of(asked_ms, next_pause_ms(t->pauses - 1));
 	t->counts[PUSH_COUNT_BUSY]++;
 	t->attempts_failed++;
-	push_state_end(t, j, PUSH_REJECT, t->pauses > FREE_PAUSES, ms);
+	push_state_end(t, j, PUSH_REJECT, is_own, is_own ? -1 : longer_of(pause_ms, next_pause_ms(refusals)));
 	push_state_note_failure(t, j, j->answer.reason, j->is_counted ? counts : returns);
-	back_off(t, PUSH_SENT_AWAY, ms, j->answer.reason);
+	back_off(t, PUSH_SENT_AWAY, pause_ms, j->answer.reason);
 }
 
 void push_outcome_take(struct push_target *t, struct push_job *j)

@@ -15,6 +15,7 @@
 
 #include "contract/inner.h"
 #include "push/push_job.h"
+#include "push/push_refusals.h"
 
 enum { PUSH_LEASE_MS = 15000 };
 
@@ -52,6 +53,7 @@ struct push_target {
 	enum push_trouble trouble;
 	unsigned failures; /* in a row, to reach the program */
 	unsigned pauses;   /* in a row, that the program asked for */
+	struct push_refusals refusals;
 	unsigned receive_failures;
 	unsigned failed_in_a_row; /* requests that the program failed since it acknowledged one */
 	unsigned attempts_failed; /* to send a message or to reach ready_path, since the trouble began */

@@ -263,8 +263,8 @@ static void refuse_member(struct validation *v, const struct field *fields, size
 }
 
 /*
- * Finds the member of each field; values[i] is NULL if there is none. Notes an error for other
- * members.
+ * Finds the member of each field; values[i] is NULL if there is none, or if its null counts as
+ * none. Notes an error for other members.
  */
 static void match_members(struct validation *v, const struct field *fields, size_t count, const struct json *object,
 			  const struct json_pointer *at, const struct json *values[MAX_FIELDS])
@@ -275,10 +275,10 @@ static void match_members(struct validation *v, const struct field *fields, size
 		size_t i = 0;
 		while (i < count && !is_member(&fields[i], m->key.at))
 			i++;
-		if (i < count)
-			values[i] = m;
-		else
+		if (i == count)
 			refuse_member(v, fields, count, m, at);
+		else if (m->kind != JSON_IS_NULL || !fields[i].null_is_absent)
+			values[i] = m;
 	}
 }
 

@@ -22,7 +22,8 @@ int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t max_ms, int64_t 
 		ms *= 2;
 	if (ms > max_ms)
 		ms = max_ms;
-	if (ms < min_ms)
-		ms = min_ms;
-	return ms - (int64_t)(random_number() % (uint32_t)(ms / 2 + 1));
+	int64_t least_ms = ms / 2 > min_ms ? ms / 2 : min_ms, most_ms = least_ms + least_ms / 2;
+	if (most_ms < ms)
+		most_ms = ms;
+	return least_ms + (int64_t)(random_number() % (uint32_t)(most_ms - least_ms + 1));
 }

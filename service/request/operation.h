@@ -60,12 +60,13 @@ struct field {
 	enum field_place place : 8;
 	enum field_kind kind : 8;
 	bool required;
-	bool or_digits; /* FIELD_INT: a body may have it as a string of decimal digits, too */
-	bool date;      /* FIELD_TEXT: a date, YYYY-MM-DD, which the handler parses */
-	bool logged;    /* FIELD_TEXT: it is in the access log */
-	bool plain;     /* FIELD_NAME: only letters, digits and ._- are allowed */
-	bool distinct;  /* FIELD_ARRAY: all items differ */
-	bool nullable;  /* in a body: null resets it to the default; the bool reset_<name> follows has_<name> */
+	bool or_digits;      /* FIELD_INT: a body may have it as a string of decimal digits, too */
+	bool date;           /* FIELD_TEXT: a date, YYYY-MM-DD, which the handler parses */
+	bool logged;         /* FIELD_TEXT: it is in the access log */
+	bool plain;          /* FIELD_NAME: only letters, digits and ._- are allowed */
+	bool distinct;       /* FIELD_ARRAY: all items differ */
+	bool nullable;       /* in a body: null resets it to the default; the bool reset_<name> follows has_<name> */
+	bool null_is_absent; /* in a body: null is the same as no member */
 };
 static_assert(sizeof(struct field) <= 64, "a field descriptor is larger than a cache line");
 

@@ -40,7 +40,7 @@ TEST(types_and_ranges)
 		{ LIMIT(",\"cost\":123456789012345678901234567890"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":\"1\""), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":true"), "wrong_type /cost" },
-		{ LIMIT(",\"cost\":null"), "wrong_type /cost" },
+		{ LIMIT(",\"cost\":null"), "ok" },
 		{ LIMIT(",\"cost\":[1]"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":{}"), "wrong_type /cost" },
 		{ LIMIT(",\"count_refused\":1"), "wrong_type /count_refused" },
@@ -120,7 +120,7 @@ TEST(forms)
 		{ "{\"key\":\"k\",\"policy\":5}", "wrong_type /policy" },
 		{ LIMIT(",\"policy\":\"p\""), "invalid_value /limit /window_ms" },
 		{ "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":\"gcra\"}", "invalid_value /algorithm" },
-		{ "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":null}", "invalid_value /algorithm" },
+		{ "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":null}", "ok" },
 		{ "{\"key\":\"k\",\"policy\":\"p\",\"count_refused\":false}", "invalid_value /count_refused" },
 		{ "{\"checks\":[" LIMIT("") "]}", "ok" },
 		{ "{\"checks\":[" LIMIT("") "],\"cost\":1}", "invalid_value /cost" },
@@ -230,6 +230,51 @@ TEST(nested_items)
 	check_bodies("PUT", "/queues/q", ROWS(settings));
 }
 
+/* A null in a POST or a PUT is an absent member, where a member may be absent. */
+TEST(null_is_absent)
+{
+	static const struct row limits[] = {
+		{ "{\"checks\":null,\"key\":\"k\",\"policy\":\"p\",\"limit\":null,\"window_ms\":null}", "ok" },
+		{ "{\"policy\":null,\"key\":null,\"limit\":1,\"window_ms\":null}", "missing_field /key /window_ms" },
+		{ "{\"checks\":[{\"key\":\"k\",\"policy\":null,\"limit\":1,\"window_ms\":1,\"name\":null}]}", "ok" },
+		{ "{\"checks\":[{\"key\":null,\"policy\":\"p\"},null]}", "wrong_type /checks/0/key /checks/1" },
+	};
+	static const struct row messages[] = {
+		{ "{\"messages\":null,\"body\":null,\"group\":null,\"headers\":null}", "ok" },
+		{ "{\"messages\":[{\"body\":null,\"group\":null,\"on_duplicate\":null}]}", "ok" },
+		/* A field of any JSON has null as a value. */
+		{ "{\"messages\":[{\"body\":1}],\"body\":null}", "invalid_value /body" },
+		{ "{\"body\":1,\"headers\":{\"a\":null}}", "wrong_type /headers/a" },
+		{ "{\"body\":1,\"colour\":null}", "unknown_field /colour" },
+	};
+	static const struct row settings[] = {
+		{ "{\"backoff\":{\"base_ms\":null,\"max_ms\":2}}", "wrong_type /backoff/base_ms" },
+		{ "{\"rate\":{\"limit\":1,\"window_ms\":1,\"burst\":null}}", "ok" },
+	};
+	check_bodies("POST", "/ratelimit", ROWS(limits));
+	check_bodies("POST", "/queues/q/messages", ROWS(messages));
+	check_bodies("PUT", "/queues/q", ROWS(settings));
+	assert_string_equal(verdict("PATCH", "/ratelimit/policies/p", text_of("{\"limit\":null}")),
+			    "wrong_type /limit");
+}
+
+/* A null has the default, and its handler sees an absent member. */
+TEST(null_has_the_default)
+{
+	const void *in;
+	struct request *req = filled("PUT", "/queues/q",
+				     TEXT("{\"visibility_ms\":null,\"order\":null,\"backoff\":null,"
+					  "\"max_messages\":null,\"paused\":null}"),
+				     &in);
+	const struct queue_put_input *settings = in;
+
+	assert_non_null(in);
+	assert_int_equal(settings->visibility_ms, 30000);
+	assert_int_equal(settings->order, QUEUE_PUT_ORDER_FAIR);
+	assert_false(settings->has_backoff || settings->has_max_messages || settings->paused);
+	asked_end(req);
+}
+
 /* Members that are maps: their keys are data. */
 TEST(maps)
 {
@@ -302,8 +347,7 @@ TEST(hints)
 		{ "POST", "/ratelimit", LIMIT(",\"cost\":\"one\""), TYPE("cost", "a whole number", "a string") },
 		{ "POST", "/ratelimit", LIMIT(",\"count_refused\":\"true\""),
 		  TYPE("count_refused", "true or false", "a string; leave the quotes out") },
-		{ "POST", "/ratelimit", LIMIT(",\"count_refused\":null"),
-		  TYPE("count_refused", "true or false", "null") },
+		{ "PUT", "/bitmaps/b/bits/0", "{\"value\":null}", TYPE("value", "a whole number", "null") },
 		{ "PUT", "/geo/s/members/m", "{\"longitude\":\"1.5\",\"latitude\":[1]}",
 		  TYPE("longitude", "a number", "a string; leave the quotes out")
 			  TYPE("latitude", "a number", "an array") },
