@@ -307,8 +307,10 @@ TEST(test_strict_while_it_lasts)
 
 	leap(&patternd, 62);
 	c = client_open(patternd.port);
-	wait_until(metric_of(&patternd, "redis_connect_failures_total") > 0, 5000); /* a handshake was rejected */
+	wait_until(metric_of(&patternd, "redis_config_unsafe_total") > 0, 5000);
 	leap(&patternd, 10); /* the daemon asks a rejected server again after this time */
+	wait_until(metric_of(&patternd, "redis_connect_failures_total") > 0, 5000); /* a handshake was rejected */
+	leap(&patternd, 10);
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
 	assert_problem(http(c, "POST", "/locks/c", NULL), 503, "redis_unavailable", "none");
 	client_close(c);

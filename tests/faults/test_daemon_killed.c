@@ -74,11 +74,14 @@ static void killed_with_a_request_under_way(void **state)
 	server_command(&redis, "FLUSHALL");
 	for (int round = 0; round < ROUNDS; round++) {
 		start();
+		struct client *c = client_open(patternd.port);
+		assert_status(http(c, "POST", "/counters/b/increment", "{\"counters\":{\"n\":1}}"), 200);
+		client_close(c); /* now Redis has the script */
 		if (p->forgets_scripts)
 			server_command(&redis, "SCRIPT FLUSH");
 		ask_and_kill(p, round);
 		start();
-		struct client *c = client_open(patternd.port);
+		c = client_open(patternd.port);
 		snprintf(key, sizeof(key), "Idempotency-Key: %.2s-%d", p->name + 3, round);
 		for (int i = 0; i < 2; i++) {
 			struct answer a = http(c, "POST", "/counters/a/increment", "{\"counters\":{\"n\":1}}", key);

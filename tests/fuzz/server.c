@@ -147,7 +147,8 @@ static void on_bytes(struct loop_watch *w, uint32_t events)
 	}
 	s->len += (size_t)n;
 	while (s->len && (taken = take_command(s, args, &arg_count)) > 0) {
-		bool is_greeting = text_is(args[0], "CLIENT") || text_is(args[0], "INFO") || text_is(args[0], "AUTH");
+		bool is_greeting = text_is(args[0], "CLIENT") || text_is(args[0], "INFO") || text_is(args[0], "AUTH") ||
+				   text_is(args[0], "ACL");
 		if (is_greeting || !play->asked || !play->asked(s, args, arg_count))
 			answer(s, args, arg_count);
 		if (!is_in_list(s))

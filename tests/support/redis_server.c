@@ -264,9 +264,11 @@ long long server_calls(struct redis_server *r, const char *command)
 long long server_scripts_run(struct redis_server *r)
 {
 	const char *stats = server_command(r, "INFO commandstats")->str;
+	long long calls = calls_of(stats, "evalsha") + calls_of(stats, "eval") + calls_of(stats, "evalsha_ro") +
+			  calls_of(stats, "eval_ro") + calls_of(stats, "fcall");
+	const char *unknown = strstr(server_command(r, "INFO errorstats")->str, "errorstat_NOSCRIPT:count=");
 
-	return calls_of(stats, "evalsha") + calls_of(stats, "eval") + calls_of(stats, "evalsha_ro") +
-	       calls_of(stats, "eval_ro") + calls_of(stats, "fcall");
+	return calls - (unknown ? strtoll(unknown + strlen("errorstat_NOSCRIPT:count="), NULL, 10) : 0);
 }
 
 long long server_keys(struct redis_server *r)

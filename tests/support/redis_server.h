@@ -101,7 +101,7 @@ void server_make_room(struct redis_server *r);
 /* How often a command ran since the server started, or since CONFIG RESETSTAT. */
 long long server_calls(struct redis_server *r, const char *command);
 
-/* How many scripts the server ran since it started, including unknown ones (NOSCRIPT). */
+/* How many scripts the server ran since it started, without unknown ones (NOSCRIPT). */
 long long server_scripts_run(struct redis_server *r);
 
 /*
