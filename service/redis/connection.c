@@ -1,6 +1,5 @@
 /*
  * connection: see redis/connection.h; the states are in redis/connection_private.h.
- *
  * It owns its socket, its buffers and the ring of pending calls, but not the calls.
  */
 #include "redis/connection.h"
@@ -11,7 +10,6 @@
 #include "core/backoff.h"
 #include "process/config.h"
 #include "process/metrics.h"
-#include "redis/connection_check.h"
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
 #include "redis/reply_reader.h"
@@ -121,13 +119,31 @@ void connection_flush(struct redis_connection *c)
 		resp_write(&c->out, &c->socket);
 }
 
+static void on_info(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
+{
+	(void)outcome;
+	struct redis_connection *c = container_of(call, struct redis_connection, check_call);
+
+	c->check.is_pending = false;
+	if (reply && reply->type == REPLY_TEXT && !handshake_is_safe(&c->handshake, reply->text))
+		connection_drain(c); /* the next handshake rejects the server and reports the reason */
+}
+
+static void check_server(struct redis_connection *c, bool is_idle)
+{
+	if (!is_idle && !server_check_is_due(&c->check, &c->handshake.memory))
+		return;
+	c->check.asked_us = loop_now_us();
+	c->check.has_refused = false;
+	c->check_call.done = on_info;
+	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS) == SEND_OK;
+}
+
 enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
 				      size_t count)
 {
-	connection_check_server(c); /* this comes first, because ASKING applies to the next command */
-
+	check_server(c, false); /* this comes first, because ASKING applies to the next command */
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
-
 	if (!call_ring_reserve(&c->ring) || !resp_add(&c->out, args, count))
 		return resp_is_full_for(&c->out, args, count) ? SEND_BEHIND : SEND_NO_MEMORY;
 	call_ring_push(&c->ring, call);
@@ -227,10 +243,9 @@ static void become_ready(struct redis_connection *c)
 {
 	c->state = READY;
 	c->failures = 0;
-	c->check.asked_us = loop_now_us();
+	c->check.asked_us = c->sent_us = loop_now_us();
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
-	c->sent_us = loop_now_us();
 	loop_timer_set(&c->timer, c->sent_us + config()->redis_keepalive_ms * 1000);
 	if (credentials_are_shared(c->target) && credentials_accepted())
 		connections_retry_now();
@@ -283,7 +298,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
 		if (server_check_on_reply(&c->check, reply) && c->state == READY)
-			connection_check_server(c);
+			check_server(c, false);
 		if (reply_mismatch() && c->state >= READY) {
 			metrics_count(METRIC_redis_protocol_errors);
 			connection_lost(c, "%s", reply_mismatch());
@@ -388,7 +403,12 @@ static void on_timer(struct loop_timer *t)
 	} else if (c->ring.count) {
 		loop_timer_set(t, call_ring_oldest(&c->ring)->due_us);
 	} else if (!c->callbacks->received) {
-		connection_check_idle(c);
+		int64_t idle_until_us = c->sent_us + config()->redis_keepalive_ms * 1000;
+		loop_timer_set(t, idle_until_us);
+		if (c->state == READY &&
+		    idle_until_us <=
+			    loop_now_us()) /* if a proxy has forgotten the connection, no request has to find out */
+			check_server(c, true);
 	}
 }
 

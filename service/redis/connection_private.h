@@ -40,7 +40,6 @@ struct redis_connection {
 	struct redis_handshake handshake;
 	struct server_check check;
 	struct redis_call check_call;          /* its command */
-	struct redis_call ping;                /* sent when the connection is idle */
 	int64_t sent_us;                       /* when the latest command was sent */
 	struct permissions_report permissions; /* of the latest successful handshake */
 	bool renew;                            /* it uses credentials from before renewal_start */

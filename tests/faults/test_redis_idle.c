@@ -74,12 +74,12 @@ TEST(a_forgotten_one_is_replaced_before_a_request)
 	daemon_stop(&patternd);
 }
 
-/* Idle connections get a PING per interval, and stay. */
+/* Idle connections are probed once per interval, and stay. */
 TEST(an_idle_one_stays)
 {
 	daemon_start(&patternd, "--redis", redis.url, "--redis-keepalive-ms", "1000");
-	server_command(&redis, "CONFIG RESETSTAT");
-	wait_until(strstr(server_command(&redis, "INFO commandstats")->str, "cmdstat_ping:calls=4"), RECOVER_MS);
+	long sent = metric_of(&patternd, "redis_commands_total");
+	wait_until(metric_of(&patternd, "redis_commands_total") >= sent + 4, RECOVER_MS);
 	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
 	daemon_stop(&patternd);
 }
