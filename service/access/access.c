@@ -176,11 +176,13 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	req->caller.is_label = t->label.at != NULL;
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
-		struct text name = n->field < 0 ? (struct text){ 0 } : req->asked.path_values[n->field];
 		bool is_known = is_in_path(op, n);
+		struct text name = TEXT("NAME");
+		if (is_known)
+			name = n->field < 0 ? (struct text){ 0 } : req->asked.path_values[n->field];
 		/* While the name is not known, the action must be allowed on some name. */
 		if ((is_known || n->flag < 0) &&
-		    !is_allowed(req, t, n, is_known ? name : TEXT("NAME"), is_known ? scope_covers : scope_covers_some))
+		    !is_allowed(req, t, n, name, is_known ? scope_covers : scope_covers_some))
 			return false;
 	}
 	if (!depends_on_input(op))
