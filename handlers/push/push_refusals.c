@@ -2,14 +2,13 @@
 #include "push/push_refusals.h"
 
 #include <string.h>
+#include <xxhash.h>
 
-/* FNV-1a. Two ids with one hash would only share their count. */
+/* Two ids with one hash would only share their count. */
 static uint64_t hash_of(struct text id)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = XXH64(id.at, id.len, 0);
 
-	for (size_t i = 0; i < id.len; i++)
-		hash = (hash ^ (unsigned char)id.at[i]) * 0x100000001b3;
 	return hash ? hash : 1;
 }
 

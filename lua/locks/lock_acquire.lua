@@ -32,7 +32,7 @@
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
 --@include time names
-local LOCK_KEYS, LOCK_FIELDS = 4, 4 -- per lock; of a hash beside the tokens
+local LOCK_KEYS, LOCK_FIXED_FIELDS = 4, 4 -- as in lib_lock.lua, which most calls do not reach
 local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
 local t = redis.call('TIME')
@@ -55,7 +55,7 @@ local existing = is_usual and redis.call('EXISTS', KEYS[1], KEYS[4])
 if existing == 1 and ticket == '' then
   local fence, its_owner, its_mode = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner', 'mode'))
   if its_mode == 'exclusive' and tonumber(fence or '') and its_owner then
-    local holds, ends_at = redis.call('HLEN', KEYS[1]) - LOCK_FIELDS, redis.call('PEXPIRETIME', KEYS[1])
+    local holds, ends_at = redis.call('HLEN', KEYS[1]) - LOCK_FIXED_FIELDS, redis.call('PEXPIRETIME', KEYS[1])
     if holds > 0 and ends_at > 0 then
       return { 0, now, ends_at, 0, 0, 1, its_mode, ends_at, its_owner, fence + 0, holds, ends_at, '' }
     end

@@ -405,9 +405,8 @@ static void on_timer(struct loop_timer *t)
 	} else if (!c->callbacks->received) {
 		int64_t idle_until_us = c->sent_us + config()->redis_keepalive_ms * 1000;
 		loop_timer_set(t, idle_until_us);
-		if (c->state == READY &&
-		    idle_until_us <=
-			    loop_now_us()) /* if a proxy has forgotten the connection, no request has to find out */
+		/* If a proxy has forgotten the connection, no request has to find out. */
+		if (c->state == READY && idle_until_us <= loop_now_us())
 			check_server(c, true);
 	}
 }

@@ -558,7 +558,7 @@ static void note_redis(const struct contract_operation *op, struct refusals *see
 		leap(&patternd, LOOK_S);
 		client_reconnect(client);
 	}
-	/* The clock of a sanitized daemon does not leap, so the samples go on. */
+	/* The clock of a sanitized daemon does not leap, so it still samples. */
 	is_sampled = (is_sampled && daemon_is_sanitized()) || strstr(op->id, "history") != NULL;
 	server_command(&redis, "FLUSHALL"); /* keys of odd names would expire at any time */
 	scripts_before = server_scripts_run(&redis);

@@ -60,6 +60,7 @@ WRAPPERS = {
     "xxhash.h": [
         "handlers/bloom/bloom.c",
         "handlers/geo/geo_call.c",
+        "handlers/push/push_refusals.c",
         "handlers/sets/combine.c",
         "service/call/list_scan.c",
         "service/json/tree.c",
