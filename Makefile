@@ -64,7 +64,7 @@ endif
 TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
 # What fails beside the others is tried once more, one after the other. CTest's log then has both
 # runs, because RELIABILITY.md counts both.
-run_tests = ctest --preset $(1) --output-on-failure || { \
+run_tests = ctest --preset $(1) --output-on-failure $(2) || { \
 	log=$(patsubst build-release,build,build-$(firstword $(1)))/Testing/Temporary/LastTest.log; \
 	cp $$log $$log.first; \
 	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any . --output-on-failure; status=$$?; \
@@ -125,8 +125,8 @@ check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@ctest --preset release -j $(TEST_JOBS) --output-on-failure --no-tests=error -R \
-		'^(scripts|api|cluster)/test_($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs)$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$'
+	@$(call run_tests,release -j $(TEST_JOBS),--no-tests=error -R \
+		'^(scripts|api|cluster)/test_($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs)$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
 	@for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
 		build/exchanges/*.jsonl || exit 1; done
 	@tools/lint/run

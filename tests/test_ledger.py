@@ -145,13 +145,15 @@ class Ledger:
         command = [self.interpreter, SOURCE / f"libraries/ledger.{self.ending}", f"http://127.0.0.1:{self.port}"]
         more = {"PYTHONPATH": str(SOURCE.parent / "clients/python"), "PYTHONDONTWRITEBYTECODE": "1"} | self.variables
         program = subprocess.Popen([*command, f"p{self.count}"], stdout=subprocess.PIPE, env=os.environ | more)
-        reader = threading.Thread(target=self.read, args=(program,), daemon=True)
+        began = threading.Event()
+        reader = threading.Thread(target=self.read, args=(program, began), daemon=True)
         reader.start()
-        self.programs.append((program, reader))
+        self.programs.append((program, reader, began))
 
-    def read(self, program):
+    def read(self, program, began):
         for line in program.stdout:
             self.write(json.loads(line))
+            began.set()
 
     def write(self, line):
         self.lines.append(line)
@@ -161,8 +163,9 @@ class Ledger:
         return sorted((line for line in list(self.lines) if line["step"] in names), key=lambda line: line["at"])
 
     def end(self, which=0):
-        """Sends SIGTERM, after which the program finishes its current work."""
-        program, reader = self.programs.pop(which)
+        """Sends SIGTERM, after which the program finishes its current work. It obeys once it works."""
+        program, reader, began = self.programs.pop(which)
+        began.wait(60)
         program.send_signal(signal.SIGTERM)
         status = program.wait(60)
         reader.join(10)
@@ -170,7 +173,7 @@ class Ledger:
 
     def kill(self):
         """Kills the programs that a failed check leaves."""
-        for program, _ in self.programs:
+        for program, _, _ in self.programs:
             program.kill()
             program.wait()
 

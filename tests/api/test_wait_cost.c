@@ -21,6 +21,7 @@ enum {
 	OTHER_FILES = 100, /* descriptors of this program, beside one per waiter */
 	CROWD = 200,
 	MESSAGES = 20,
+	GUARD_MS = 900, /* after a second the guard of the waiter that was called tries as well */
 	ATTEMPTS = 100,
 	MOST_LEFT = 32 * 1024, /* bytes after ATTEMPTS attempts, of which each allocates 1 KiB or more */
 	MOST_BYTES = 4096,     /* bytes per waiter, beside libmicrohttpd's own */
@@ -260,13 +261,15 @@ static long long commands_per_message(int crowd)
 		struct raw *served = waiters[i % crowd];
 		wait_until(subscribers_of(&redis, "q") == 1 && all_parked(&patternd, crowd), SOON_MS);
 		long long scripts = server_scripts_run(&redis), sent = sent_by(&patternd);
+		int64_t began_ms = monotonic_ms();
 		snprintf(body, sizeof(body), "{\"body\":%d}", i);
 		assert_status(post("/queues/q/messages", body), 201);
 		assert_int_equal(int_at(waiter_answer(served, receive_q, SOON_MS), "/messages/0/body"), i);
 		wait_until(all_parked(&patternd, crowd - 1), SOON_MS);
 		long long ran = server_scripts_run(&redis) - scripts;
 		assert_int_equal(sent_by(&patternd) - sent, ran);
-		most = ran > most ? ran : most;
+		if (monotonic_ms() - began_ms < GUARD_MS) /* else the guard has tried as well */
+			most = ran > most ? ran : most;
 		assert_true(waiter_ask(served, receive_q, LONG, ""));
 	}
 	disperse();

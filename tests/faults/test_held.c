@@ -35,19 +35,38 @@ static void make_names(void)
 	     "for i = 1, ARGV[3] do redis.call('SET', 'f' .. i, 1) end");
 }
 
-/* Returns the longest time that one command of a request held Redis, in microseconds. */
+/* The processor time of the thread of Redis that runs commands, in microseconds. */
+static long long processor_us(void)
+{
+	const char *info = server_command(&redis, "INFO cpu")->str;
+	long long us = 0;
+
+	for (const char *at = info; (at = strstr(at, "main_thread:")); at++)
+		us += (long long)(strtod(at + strlen("main_thread:"), NULL) * 1e6);
+	return us;
+}
+
+/*
+ * Returns the longest time that one command of a request held Redis, in microseconds. It is not
+ * longer than the processor time of the whole request: what took longer waited for the processor.
+ */
 static long long longest(const char *method, const char *target, const char *body)
 {
 	long long held = 0;
 
 	server_command(&redis, "SLOWLOG RESET");
-	assert_in_range(http(client, method, target, body).status, 200, 299);
+	long long used = processor_us();
+	struct answer a = http(client, method, target, body);
+	used = processor_us() - used;
+	if (a.status / 100 != 2)
+		print_error("%s %.60s: %s\n", method, target, a.body);
+	assert_in_range(a.status, 200, 299);
 	redisReply *log = server_command(&redis, "SLOWLOG GET -1");
 	for (size_t i = 0; i < log->elements; i++)
 		if (log->element[i]->element[2]->integer > held)
 			held = log->element[i]->element[2]->integer;
 	client_forget(client);
-	return held;
+	return held < used ? held : used;
 }
 
 static unsigned slow;

@@ -152,17 +152,17 @@ def test_no_call_outlives_its_timeout():
     gate.shut()
     began = time.monotonic()
     lock.release()  # what cannot be released expires
-    assert time.monotonic() - began < 1
-    assert raised(LockLost, lambda: hold.__exit__(None))[1] < 1
+    assert time.monotonic() - began < 3
+    assert raised(LockLost, lambda: hold.__exit__(None))[1] < 3
     for call in (message.acknowledge, message.extend, lambda: brief.cached("k", 1000, lambda: 1)):
-        assert raised(Problem, call)[1] < 1, call
+        assert raised(Problem, call)[1] < 3, call
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.listen(0)
         for scheme in ("http", "https"):  # a connection that is accepted, and a handshake that is not made
             mute = Client(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}", timeout_ms=300)
-            assert raised(Problem, lambda: mute.request("GET", "/x"))[1] < 1
+            assert raised(Problem, lambda: mute.request("GET", "/x"))[1] < 3
     lost = Client("http://nowhere.invalid", timeout_ms=300)
-    assert raised(Problem, lambda: lost.request("GET", "/x"))[1] < 1
+    assert raised(Problem, lambda: lost.request("GET", "/x"))[1] < 3
 
 
 def test_what_failed_with_none_can_be_repeated():
@@ -217,7 +217,7 @@ def test_a_delivery_is_lost_in_time_when_its_end_could_not_be_sent():
     gate.shut()
     raised(Problem, message.acknowledge)
     gate.open()
-    assert message.lost.wait(2) and time.monotonic() - began < 1.2, "extended after its end was asked for"
+    assert message.lost.wait(2) and time.monotonic() - began < 2, "extended after its end was asked for"
     time.sleep(0.1)
     assert not message.acknowledge()
 

@@ -99,7 +99,7 @@ describe('calls', { concurrency: 20 }, () => {
     for await (const message of client.queue('idle').messages({ stop: stop.signal })) {
       assert.fail(message.body);
     }
-    assert(performance.now() - began < 1000);
+    assert(performance.now() - began < 3000);
   });
 
   test('no call outlives its timeout', async (context) => {
@@ -126,7 +126,7 @@ describe('calls', { concurrency: 20 }, () => {
     for (const [name, call] of Object.entries(calls)) {
       const began = performance.now();
       await call().catch((error) => assert(error instanceof Problem, error));
-      assert(performance.now() - began < 1000, `${name} took ${performance.now() - began} ms`);
+      assert(performance.now() - began < 3000, `${name} took ${performance.now() - began} ms`);
     }
   });
 

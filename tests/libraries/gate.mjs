@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 /** Waits until `look` returns something true; fails after `ms`. */
-export async function until(look, what, ms = 5000) {
+export async function until(look, what, ms = 30000) {
   const deadline = performance.now() + ms;
   for (;;) {
     const seen = await look();

@@ -7,7 +7,7 @@ import threading
 import time
 
 
-def until(look, what, seconds=5):
+def until(look, what, seconds=30):
     """Waits until `look` returns something true, and returns it."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):

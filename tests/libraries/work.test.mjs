@@ -91,7 +91,7 @@ test('one request extends what is held, also what was received at other times', 
     await queue.send(n);
     await sleep(20);
   }
-  await until(() => isEmpty(queue), 'all are done', 30000);
+  await until(() => isEmpty(queue), 'all are done');
   await loop.end();
   const [extended, alone] = (await counts()).map((count, i) => count - before[i]);
   assert.equal(seen.length, 20, 'worked on twice');
@@ -271,7 +271,7 @@ describe('work', { concurrency: 20 }, () => {
     await sleep(100);
     const began = performance.now();
     await loop.end();
-    assert(performance.now() - began < 1000);
+    assert(performance.now() - began < 3000);
     await client.queue('idle').send(1);
     assert.equal((await client.queue('idle').receive()).receives, 1); // the loop took nothing along
   });
@@ -293,7 +293,7 @@ describe('work', { concurrency: 20 }, () => {
     await until(() => begun === 2, 'two run');
     const began = performance.now();
     await loop.end();
-    assert(performance.now() - began < 2000);
+    assert(performance.now() - began < 5000);
     assert.equal(told.length, 2);
     assert.match(told[0], /the worker stopped/);
     const { items } = (await client.request('GET', '/queues/limited/messages')).body;
@@ -319,7 +319,7 @@ describe('work', { concurrency: 20 }, () => {
     await sleep(1500);
     assert(seen.length - count <= 4 + 100, 'what was received ahead');
     await gate.open();
-    await until(() => isEmpty(queue), 'all are done', 15000);
+    await until(() => isEmpty(queue), 'all are done');
     await loop.end();
     through.close();
     assert.equal(new Set(seen).size, 30);
@@ -330,7 +330,7 @@ describe('work', { concurrency: 20 }, () => {
   test('what repetition cannot mend ends it', async () => {
     const lost = new Client(`${running.url}/elsewhere`, { warn });
     const { error, ms } = await thrown(lost.queue('q').work(() => {}, { signals: false }));
-    assert(error instanceof Problem && error.code === 'unknown_path' && ms < 1000);
+    assert(error instanceof Problem && error.code === 'unknown_path' && ms < 3000);
     await assert.rejects(
       client.queue('q').work(() => {}, { concurrency: 0 }),
       RangeError,
@@ -352,7 +352,7 @@ describe('work', { concurrency: 20 }, () => {
     );
     await until(() => times.began, 'it runs');
     await client.request('POST', '/queues/lost/purge', {});
-    await until(() => times.lost, 'it is told', 1000);
+    await until(() => times.lost, 'it is told');
     await loop.end();
     assert(await isEmpty(queue));
   });
@@ -363,12 +363,12 @@ describe('work', { concurrency: 20 }, () => {
     const loop = working(
       queue,
       async ({ body, lost }) => {
-        await sleep(body === 3 ? 2500 : 1); // the first are fast, so more are received ahead
+        await sleep(body === 3 ? 5000 : 1); // the first are fast, so more are received ahead
         seen.push([body, lost.aborted]);
       },
-      { visibilityMs: 900, concurrency: 1 },
+      { visibilityMs: 2000, concurrency: 1 },
     );
-    await until(() => isEmpty(queue), 'all are done', 30000);
+    await until(() => isEmpty(queue), 'all are done');
     await loop.end();
     assert.deepEqual(
       seen,

@@ -11,7 +11,7 @@
 #include "proc.h"
 #include "test.h"
 
-enum { HEADERS_MAX = 32, TIMEOUT_MS = 10000, PAGES_MAX = 1000 };
+enum { HEADERS_MAX = 32, TIMEOUT_MS = 60000, PAGES_MAX = 1000 };
 
 struct bytes {
 	char *at;
