@@ -136,12 +136,22 @@ static void on_sent(struct request *req, const struct reply *r)
 
 static void send(struct request *req);
 
+static void on_settled(struct request *req, const struct reply *r)
+{
+	(void)r; /* if there is more, the next attempt says so again */
+	send(req);
+}
+
 static void on_attempted(struct request *req, const struct reply *r)
 {
 	const struct queue_message_send_input *in = req->input;
 
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_FULL) {
 		queue_room_wait(req, in->name, r, send);
+		return;
+	}
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_UNSETTLED) {
+		call_send(queue_call(req, &queue_settle_script, in->name), on_settled);
 		return;
 	}
 	if (in->wait_room_ms > 0)
@@ -186,7 +196,7 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	send_off(req, c);
 }
 
-/* Called once, and again whenever there may be room. */
+/* Called again whenever there may be room, also once what time has ended is settled. */
 static void send(struct request *req)
 {
 	const struct queue_message_send_input *in = req->input;
@@ -221,14 +231,6 @@ static void send(struct request *req)
 	}
 	if (!check_message(req, &m, -1))
 		return;
-	if (in->wait_result_ms > 0 && in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_AFTER) {
-		answer_message_problem(
-			req, -1, "wait_result_ms",
-			"cannot be given together with on_duplicate after, whose message is not sent yet");
-		return;
-	}
-	if (in->wait_result_ms > 0 && !queue_end_begin(req, in->name, in->wait_result_ms))
-		return;
 	struct call *c = send_call(req, in->name, supersedes(&m));
 	add_message(req, c, &m);
 	send_off(req, c);
@@ -236,6 +238,11 @@ static void send(struct request *req)
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
-	if (queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
+	if (in->wait_result_ms > 0 && in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_AFTER)
+		answer_message_problem(
+			req, -1, "wait_result_ms",
+			"cannot be given together with on_duplicate after, whose message is not sent yet");
+	else if ((in->wait_result_ms <= 0 || queue_end_begin(req, in->name, in->wait_result_ms)) &&
+		 queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
 		send(req);
 }

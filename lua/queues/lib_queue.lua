@@ -25,7 +25,8 @@
 --   9  ...:waiters     its wait queue (lib/waiters.lua)
 --  10  ...:order       sorted set, all scores 0: messages that wait for others of their group
 --  11  ...:busy        sorted set, all scores 0: marks of groups
---  12  ...:groups      sorted set: until when groups are held
+--  12  ...:groups      sorted set: until when groups are held; and t<sequence> of a message with a
+--                      ttl, by -expires_at_ms, until it has ended, or later
 --  13  ...:room        the wait queue of senders that wait for room (queues/lib_queue_room.lua)
 -- A sequence has 16 digits and is unique for ever: it starts at Redis's clock in microseconds and
 -- never falls behind it, so it also rises after the queue was deleted and made again. It is the id

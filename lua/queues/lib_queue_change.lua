@@ -32,6 +32,11 @@ local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
 
+-- is_past_ttl(m): whether it will be past its ttl when it is due, so that nobody will receive it.
+local function is_past_ttl(m)
+  return m.expires_at > 0 and m.expires_at <= math.max(m.at, now)
+end
+
 -- has_mark(m, mark): whether it has a mark. 'c': it was cancelled while in flight. 'a': another
 -- message waits for its end (on_duplicate after). The field `~<id>` of the hash has when that
 -- message is due, a newline, and its content.

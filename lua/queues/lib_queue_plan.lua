@@ -24,7 +24,7 @@ local function commit(serves_later)
     return
   end
   check_types()
-  if touched[1] then
+  if touched[1] or planned['ZADD' .. groups_key] or planned['ZREM' .. groups_key] then
     check_groups()
   end
   local serves = (comes_sooner or is_full or touched[1]) and not serves_later
@@ -80,6 +80,9 @@ end
 local function forget(m)
   plan('ZREM', m.place, m.member)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
+  if (m.expires_at or 0) > 0 then
+    plan('ZREM', groups_key, 't' .. m.seq)
+  end
   unmark(m)
   if m.place ~= dead_key then
     finished[#finished + 1] = m.seq

@@ -3,8 +3,8 @@
 -- room, and `room_request` must be known, and nothing may be written yet. Sets `serve_room_later`.
 -- This part must not know the messages.
 --@include waiters queue_room_serve
-local ticket, wait_ms, waited_us = string.match(room_request or '', '^(%S+) (%d+) (%d+)$')
 local ready_count, blocked_count, delayed_count, flight_count = room_counts()
+local ticket, wait_ms, waited_us = string.match(room_request or '', '^(%S+) (%d+) (%d+)$')
 local room = rules.max_messages - ready_count - blocked_count - delayed_count - flight_count
 local w, has_turn = nil, true
 if ticket or redis.call('ZCARD', room_key) > 0 then
@@ -12,6 +12,9 @@ if ticket or redis.call('ZCARD', room_key) > 0 then
   has_turn = not ticket or w.is_called or waiters_is_next(w, clock[1] * 1000000 + clock[2], waited_us + 0)
 end
 if room_wanted > 0 and (room_wanted > room or not has_turn) then
+  if redis.call('ZCOUNT', flight_key, '0', instant) + redis.call('ZCOUNT', groups_key, '-' .. instant, '(0') > 0 then
+    return { -4, now } -- what has ended counts, but does not need the room
+  end
   local may_wait = ticket and wait_ms + 0 > 0 and room_wanted <= rules.max_messages
   if ticket then
     waiters_settle(w)

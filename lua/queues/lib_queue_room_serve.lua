@@ -27,5 +27,7 @@ local function serve_room(w)
   while w.head and wants(w.head) <= room do
     room = room - wants(waiters_offer(w))
   end
-  waiters_watch(w, math.huge)
+  local back = redis.call('ZRANGE', flight_key, '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  local past = redis.call('ZRANGE', groups_key, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  waiters_watch(w, math.min(back or math.huge, past and -past or math.huge)) -- time may make room then
 end

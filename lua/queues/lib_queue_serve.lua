@@ -34,7 +34,7 @@ local function serve(w)
       ready, is_spent = budget, is_concurrency_spent
       look_at = math.min(look_at, opens_at)
     end
-    local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
+    local held = redis.call('ZRANGE', groups_key, '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
     look_at = math.min(look_at, held[2] or math.huge)
   end
   for _, ticket in ipairs(w.called) do

@@ -28,14 +28,12 @@ local function trim()
     end
     is_all = is_all and #over < 200
   end
-  if rules or group_paused_until > 0 then -- rates and pauses that have ended
-    local past = string.format('%d%06d', clock[1], clock[2])
-    over = redis.call('ZRANGE', groups_key, '100000000000000', past, 'BYSCORE', 'LIMIT', '0', '100')
-    for _, member in ipairs(over) do
-      plan('ZREM', groups_key, member)
-    end
-    is_all = is_all and #over < 100
+  local past = string.format('%d%06d', clock[1], clock[2])
+  over = redis.call('ZRANGE', groups_key, '100000000000000', past, 'BYSCORE', 'LIMIT', '0', '100')
+  for _, member in ipairs(over) do -- rates and pauses that have ended
+    plan('ZREM', groups_key, member)
   end
+  is_all = is_all and #over < 100
   if is_all then
     plan('HSET', queue_key, 'trim_at', digits(now + 1000))
   end

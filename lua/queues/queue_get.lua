@@ -4,11 +4,12 @@
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
 -- which may have passed; -1 without schedules.
--- Deliveries whose visibility ended count as what they will be once settled. This is exact for the
--- first 250, as many as a change of the settings settles; more count as ready. A message past its
--- ttl counts until a receive meets it.
+-- Deliveries whose visibility ended count as what they will be once settled, and messages past their
+-- ttl as expired. This is exact for the first 250 of each, as many as a change of the settings
+-- settles; more count as ready, or where they are.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time queue queue_types queue_settings queue_message queue_change queue_ended
+--@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
+--@include queue_ttl
 --@reads
 local names = {}
 for name in pairs(UNSET) do
@@ -29,22 +30,42 @@ local function may_be_oldest(at)
   oldest = (oldest < 0 or at < oldest) and at or oldest
 end
 
+-- Messages past their ttl are in `ready`, `order` and `delayed`, and do not count there.
+local gone, is_gone = { [ready_key] = 0, [order_key] = 0, [delayed_key] = 0 }, {}
+local gone_due = 0
+for _, m in ipairs(past_ttl('250')) do
+  is_gone[m.member], gone[m.place] = true, gone[m.place] + 1
+  gone_due = gone_due + (m.place == delayed_key and m.at <= now and 1 or 0)
+  expired = expired + 1
+end
+
+-- first_score(key, from): the score of the first message from `from` on that counts.
+local function first_score(key, from)
+  local most = digits(1 + gone[key])
+  local flat, at = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES'), 1
+  while is_gone[flat[at]] do
+    at = at + 2
+  end
+  return tonumber(flat[at + 1])
+end
+
 -- The oldest is the first message of one of the priorities.
 local priority = 0
-while ready > 0 and priority <= 9 do
-  local first =
-    redis.call('ZRANGE', ready_key, digits(priority * 1e13), '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
-  if not first[1] then
+while ready > gone[ready_key] and priority <= 9 do
+  local score = first_score(ready_key, digits(priority * 1e13))
+  if not score then
     break
   end
-  priority = math.floor(first[2] / 1e13) + 1
-  may_be_oldest(math.floor(first[2] % 1e13))
+  priority = math.floor(score / 1e13) + 1
+  may_be_oldest(math.floor(score % 1e13))
 end
 local due_now = delayed > 0 and redis.call('ZCOUNT', delayed_key, '-inf', instant) or 0
-if due_now > 0 then
-  may_be_oldest(tonumber(redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]))
+if due_now > gone_due then
+  may_be_oldest(first_score(delayed_key, '0'))
 end
-ready, delayed = ready + due_now, delayed - due_now
+local blocked = redis.call('ZCARD', order_key) - gone[order_key]
+ready = ready - gone[ready_key] + due_now - gone_due
+delayed = delayed - gone[delayed_key] - due_now + gone_due
 local kept_since = now - setting('dead_retention_ms')
 local in_flight = redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')
 local dead = redis.call('ZCOUNT', dead_key, '(' .. digits(kept_since), '+inf')
@@ -64,7 +85,7 @@ for _, m in ipairs(ended) do
 end
 ready = ready + ended_count - #ended
 local reply = {
-  0, now, ready, redis.call('ZCARD', order_key), delayed, in_flight, dead, oldest, expired, setting('sent'), died,
+  0, now, ready, blocked, delayed, in_flight, dead, oldest, expired, setting('sent'), died,
 }
 add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at') or -1

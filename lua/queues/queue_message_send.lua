@@ -14,6 +14,7 @@
 --@reply -2 no_results
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
+--@reply -4 unsettled
 --@shape queue_sent: id text, outcome int, deliver_at_ms int
 -- The outcome of the reply is how many were stored. The outcome of a message is 0 stored or 1 kept
 -- (a duplicate); for queue_message_supersede also 2 replaced, 3 extended, 4 after. The
@@ -25,6 +26,7 @@
 -- full: max_messages leaves no room for all of them; nothing is stored. count is how many are not
 -- duplicates. is_waiting is 1 for a sender that still waits; it should try again at look_at_ms
 -- (-1: when it is notified).
+-- unsettled: there may be room once queue_settle has been called; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent

@@ -7,11 +7,12 @@
 --@reply -2 no_results
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
+--@reply -4 unsettled
 -- The outcome is how many had an effect. A message in flight is kept, unless the new one waits for
 -- its end ('a'). If the id of an acknowledged message is remembered, a message without on_duplicate
 -- is a duplicate, and any other message is stored. A dead letter is replaced, not extended; with
 -- 'a' it gives up its id. A message that is extended keeps its sequence, group and sent_at, and its
--- receives if it was delivered before. A message whose id the queue has needs no room.
+-- receives if it was delivered before.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_leap queue_store
@@ -31,12 +32,19 @@ if #ARGV % 3 == 1 then
 end
 local serve_room_later
 if rules and rules.max_messages then
-  local ids, room_wanted = {}, 0
+  -- A message needs room if it is stored, and none that counts is gone or changed for it.
+  local counts, states, room_wanted = { due = true, blocked = true, in_flight = true }, {}, 0
   for i = 1, #ARGV, 3 do
-    ids[#ids + 1] = ARGV[i]
-  end
-  for _, seq in ipairs(redis.call('HMGET', ids_key, unpack(ids))) do
-    room_wanted = room_wanted + (seq and 0 or 1)
+    local id, over = ARGV[i], ARGV[i + 2]:match('\t(%a?)[^\t]*\t[^\t]*$') or ''
+    if id ~= '' and not states[id] then
+      states[id] = select(2, find(id)) or 'none'
+      local is_remembered = states[id] ~= 'dead' and tonumber(redis.call('ZSCORE', done_key, id) or 0) > now
+      states[id] = is_remembered and not counts[states[id]] and 'remembered' or states[id]
+    end
+    local keeps = states[id] == 'remembered' and over == '' or states[id] == 'dead' and over ~= 'r' and over ~= 'a'
+    if id == '' or not counts[states[id]] and not keeps then
+      room_wanted, states[id] = room_wanted + 1, 'due'
+    end
   end
 --@include queue_room_send
 end
@@ -97,6 +105,12 @@ local function extend(there, m, body)
   local content = header_of(m) .. body
   m.size = #content > SMALL and 'b' or '-'
   plan('HSET', queue_key, m.seq, content)
+  if there.expires_at > 0 then
+    plan('ZREM', groups_key, 't' .. m.seq)
+  end
+  if m.expires_at > 0 then
+    plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. m.seq)
+  end
   put_due(m)
 end
 

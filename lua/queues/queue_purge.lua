@@ -13,15 +13,15 @@
 -- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page queue_step
+--@include queue_plan queue_ended queue_find queue_ttl queue_page queue_step
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
 
 check_types()
 
--- Deliveries whose visibility ended are settled first, in a separate step.
-if settle_ended('250') > 0 then
+-- What time has ended is settled first, in a separate step.
+if settle_time('250') > 0 then
   return { 0, now, total }
 end
 

@@ -11,11 +11,12 @@
 -- is_new is 1 when the queue was created, else 0. backoff_reversed: the base would be above the
 -- longest delay; nothing changed. strict_concurrency: a strict queue would have a
 -- group_concurrency. not_empty: the order would change, and the queue has messages of groups: so
--- many blocked messages, and so many marks.
--- First, at most 250 deliveries that have ended are settled by the old settings.
+-- many are blocked, and so many are ready or in flight.
+-- First, at most 250 deliveries that have ended, and 250 messages past their ttl, are settled by the
+-- old settings.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended
+--@include queue_ended queue_find queue_ttl
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
 local wanted = {}
@@ -40,15 +41,39 @@ for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'gr
 end
 if all.order and all.group_concurrency then
   return { -2, now }
-elseif all.order ~= old_order and redis.call('ZCARD', order_key) + redis.call('ZCARD', busy_key) > 0 then
-  return { -3, now, redis.call('ZCARD', order_key), redis.call('ZCARD', busy_key) }
+end
+read_waiters()
+read_room()
+settle_time('250', true)
+
+-- plan_free_groups(): how many messages of groups are ready or in flight. It plans to remove the
+-- marks of other groups: of holds, and of retries that wait for their time. What these messages
+-- need, they get again once they are due.
+local function plan_free_groups()
+  local marks = redis.call('ZRANGE', busy_key, '0', '999')
+  local in_use = redis.call('ZCARD', busy_key) - #marks
+  for _, mark in ipairs(marks) do
+    local group, kind, place = mark:match('^([^%z\1\2]+)([%z\1\2])(.*)$')
+    local flight = place and place ~= '' and redis.call('ZSCORE', flight_key, place:sub(2, 17) .. 's' .. group)
+    if kind ~= HELD and (flight and tonumber(flight) >= 0 or redis.call('ZSCORE', ready_key, place .. group)) then
+      in_use = in_use + 1
+    else
+      plan('ZREM', busy_key, mark)
+      plan('ZREM', groups_key, 'h' .. group)
+    end
+  end
+  return in_use
+end
+if all.order ~= old_order then
+  local blocked, in_use = redis.call('ZCARD', order_key), plan_free_groups()
+  if blocked + in_use > 0 then
+    return { -3, now, blocked, in_use }
+  end
+  commit(true)
 end
 all.was_limited = all.was_limited or all.group_concurrency
   or (old_limit or old_rate) and redis.call('ZCARD', busy_key) > 0 or nil
 all.was_limited = all.was_limited and true
-read_waiters()
-read_room()
-settle_ended('250', true)
 local fields = { 'trim_at', '0', 'layout', '1' } -- retention may be shorter now
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
@@ -76,7 +101,7 @@ end
 local new_rate = all.group_rate
 if old_rate and not (new_rate and new_rate.limit == old_rate.limit and new_rate.window_ms == old_rate.window_ms
   and new_rate.burst == old_rate.burst) then -- held groups are looked at again
-  local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1000')
+  local held = redis.call('ZRANGE', groups_key, '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1000')
   local scores = {}
   for i, member in ipairs(held) do
     scores[2 * i - 1], scores[2 * i] = digits(now), member

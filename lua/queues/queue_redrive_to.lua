@@ -73,11 +73,14 @@ local function letters_by_age(count)
   return letters, #found < count
 end
 
--- is_taken(id): whether the other queue, which is in use now, has or remembers an id.
+-- is_taken(id): whether the other queue, which is in use now, has or remembers an id. A message that
+-- only waits to be dropped is dropped.
 local function is_taken(id)
-  if redis.call('HEXISTS', ids_key, id) == 1 then
-    return true
-  elseif #id == 16 and not id:find('%D') and redis.call('HEXISTS', queue_key, id) == 1 then
+  local m, state = find(id)
+  if m and state == 'expired' then
+    drop(m)
+    commit(true)
+  elseif m then
     return true
   end
   local until_ms = redis.call('ZSCORE', done_key, id)

@@ -14,5 +14,5 @@ waiters_leave(w)
 if w.is_called and w.head then
   waiters_offer(w)
 end
-waiters_watch(w, math.huge)
+waiters_watch(w, now) -- another one learns when time makes room
 return { 1, now }

@@ -184,14 +184,14 @@ TEST(steps_pass_what_stays)
 	for (int i = 0; i < 1000; i++)
 		snprintf(ids[i], 16, "m%05d", first + i);
 	for (size_t i = 0; i < 1000; i++)
-		server_command(&r, "HSET %s %s 1700000000000000", queue_key("p", ":ids"), ids[i]);
+		queue_message_send(&r, "p", (struct outgoing){ .id = ids[i], .body = "1", .delay_ms = 60000 });
 	assert_int_equal(queue_redrive_to(&r, "q", "p", 5, 100, NULL, &duplicates), 100);
 	assert_int_equal(duplicates, 1000);
-	assert_counts(&r, "p", 1, 99, 0, 0);
+	assert_counts(&r, "p", 1, 1099, 0, 0);
 	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100000, NULL, &duplicates), 400);
 	assert_counts(&r, "q", 0, 0, 0, 1000);
 	*script_clock_us += 1000000;
-	assert_counts(&r, "p", 500, 0, 0, 0);
+	assert_counts(&r, "p", 500, 1000, 0, 0);
 }
 
 /* A step moves 4 MiB at most, so that it does not hold Redis for long. */

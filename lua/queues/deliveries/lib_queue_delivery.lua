@@ -9,6 +9,7 @@ local function end_cancelled(m)
   plan('ZADD', flight_key, '-' .. remembered_until, m.member)
   plan('HSET', queue_key, m.seq .. 's', m.nonce .. remembered_until .. 'dc')
   unmark(m)
+  makes_room = true
 end
 
 -- current_delivery(seq, nonce, state): the message, if its delivery is current: it was not
@@ -32,10 +33,11 @@ local function current_delivery(seq, nonce, state)
 end
 
 -- uncount(m, at): makes the message as if this delivery had not begun: it does not count. The
--- message is due at `at`.
+-- message is due at `at`. Returns 'due', or 'expired' if it is past its ttl by then.
 local function uncount(m, at)
   clear_delivery(m)
   m.receives, m.worker, m.at = m.receives - 1, '', at
+  return is_past_ttl(m) and 'expired' or 'due'
 end
 
 -- sent_at_of(m): when a message was sent. If the content is long, the instant is computed from the
@@ -48,7 +50,7 @@ end
 
 -- give_back(m, delay_ms, reason, kind): plans that a current delivery ends without an
 -- acknowledgement. Its message is due again after delay_ms (below 0: the queue's backoff), dead if
--- it was delivered often enough, or dropped if it is past its ttl. With `kind` '1' the message is
+-- it was delivered often enough, or dropped if it will be past its ttl by then. With `kind` '1' it is
 -- dead at once. With '2' the delivery does not count, so its message never becomes dead. Without a
 -- delay, the due time of the message is the time at which it was sent, so it precedes messages that
 -- were sent later. Else `kind` is '0'. Returns 'due', 'dead' or 'expired'; m.at is then due_ms,
@@ -60,12 +62,13 @@ local function give_back(m, delay_ms, reason, kind)
     die(m, now, reason)
   elseif is_expired(m) then
     state = 'expired'
-    m.at = 0
   elseif kind == '2' then
-    state = 'due'
-    uncount(m, delay_ms > 0 and now + delay_ms or sent_at_of(m))
+    state = uncount(m, delay_ms > 0 and now + delay_ms or sent_at_of(m))
   else
     state = end_delivery(m, now, delay_ms < 0 and backoff_ms(m) or delay_ms, reason)
+  end
+  if state == 'expired' then
+    m.at = 0
   end
   settle(m, state)
   return state

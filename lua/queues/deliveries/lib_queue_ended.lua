@@ -3,8 +3,8 @@
 -- queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 
 -- end_delivery(m, ended_at, delay_ms, reason): changes a message whose delivery ended at
--- `ended_at`, but not its place. Returns where it belongs: 'due', or 'dead' when it was delivered
--- often enough.
+-- `ended_at`, but not its place. Returns where it belongs: 'due', 'expired' if it will be past its
+-- ttl when it is due, or 'dead' when it was delivered often enough.
 local function end_delivery(m, ended_at, delay_ms, reason)
   local most = m.max_receives > 0 and m.max_receives or setting('max_receives')
   if m.receives >= most then
@@ -13,7 +13,7 @@ local function end_delivery(m, ended_at, delay_ms, reason)
   end
   clear_delivery(m)
   m.reason, m.at = reason, ended_at + delay_ms
-  return 'due'
+  return is_past_ttl(m) and 'expired' or 'due'
 end
 
 -- backoff_ms(m): the delay before another try. The whole is base * 2^(receives - 1), at most max;
@@ -38,8 +38,7 @@ local function end_visibility(m)
   if m.expires_at > 0 and m.expires_at <= m.at then
     return 'expired'
   end
-  local state = end_delivery(m, m.at, backoff_ms(m), 'visibility expired')
-  return state == 'due' and is_expired(m) and 'expired' or state
+  return end_delivery(m, m.at, backoff_ms(m), 'visibility expired')
 end
 
 -- ended_delivery(member, state, ended_at): a delivery whose visibility has ended and that no script

@@ -16,6 +16,9 @@ local function brought_back(seq, state, content)
     plan('HSET', ids_key, m.id, seq)
   end
   plan('HSET', queue_key, seq, content)
+  if m.expires_at > 0 then
+    plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. seq)
+  end
   plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
   plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted
   return m
@@ -44,8 +47,7 @@ local function bring_back(seq, state, content)
   if not m then
     return false
   end
-  uncount(m, m.sent_at)
-  put_due(m)
+  settle(m, uncount(m, m.sent_at))
   return true
 end
 

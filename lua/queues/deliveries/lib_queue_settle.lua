@@ -27,6 +27,9 @@ local function acknowledge(i, seq, nonce, state, m, kind)
     m.seq, m.place = seq, flight_key
     unmark(m)
   end
+  if m and m.expires_at > 0 then
+    plan('ZREM', groups_key, 't' .. seq)
+  end
   if m and has_mark(m, 'a') then
     follow(m)
   elseif m and m.id ~= '' then

@@ -25,11 +25,14 @@ local remembered_until, member = digits(now + math.max(150000, result_ms or 0)),
 local done = nonce .. remembered_until .. 'd'
 local end_of_id, end_of_group
 local options = state:find('\t', 32, true)
-local id = options and state:match('^\t%d+\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options) -- no group, no mark
+local expires, id
+if options then -- no group, no mark
+  expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
+end
 if options and not id then
 --@include queue_types queue_message
   local m = read_state(state)
-  m.seq, member, id = seq, field .. m.group, m.id
+  m.seq, member, id, expires = seq, field .. m.group, m.id, digits(m.expires_at)
   if m.marks ~= '' then
 --@include queue_settings queue_change queue_plan queue_ended queue_delivery
     if not current_delivery(seq, nonce, state) then -- it was cancelled
@@ -64,6 +67,10 @@ if queue_rules and queue_rules:find(' ', 1, true) then
 --@include queue_room
   read_room()
   serve_room_later = serve_senders
+end
+if expires and expires ~= '0' then
+  redis.call('ZCARD', flight_key)
+  redis.call('ZREM', groups_key, 't' .. seq)
 end
 if end_of_id then
   end_of_id()

@@ -11,7 +11,8 @@
 --   KEYS[12]  groups, by kind and name: h<group> until when it is held, in ms; p<group> until when
 --             it is paused, in us; r<group> what its group_rate has stored, and q the queue's rate.
 --             An instant in ms is below 10^14, in us above: a range of scores has only groups that
---             are held. An instant that has passed is the same as none.
+--             are held. An instant that has passed is the same as none. Scores below 0 are of
+--             messages with a ttl (queues/lib_queue.lua).
 -- A place is the part of a member in `ready` before its group: priority, sequence, 'b' or '-'. A
 -- group contains no control character, so all its members are in one range by their bytes.
 --
@@ -58,8 +59,8 @@ local function hold(group, until_us, mended)
   end
 end
 
--- may_give_way(group, place): whether a head in `ready` makes room for a message of better
--- priority. A message that was delivered before keeps its group.
+-- may_give_way(group, place): whether a head in `ready` makes room for a message whose place is
+-- before its own. A message that was delivered before keeps its group.
 local function may_give_way(group, place)
   if not redis.call('ZSCORE', ready_key, place .. group) then
     return false
@@ -89,7 +90,7 @@ local function promote(group, without)
   local place, held_place = first:sub(#group + 2), mark and mark:sub(#group + 2)
   local is_head = kind == HEAD or kind == TAKEN and rules and rules.order == 'strict'
   if is_head then
-    if place:byte() >= held_place:byte() or not (kind == HEAD or may_give_way(group, held_place)) then
+    if place > held_place or not (kind == HEAD or may_give_way(group, held_place)) then
       return false
     end
   elseif kind == TAKEN and limit then
@@ -106,13 +107,17 @@ local function promote(group, without)
     end
     return false
   end
+  local turn
   if is_head then
+    if place:byte() == held_place:byte() then -- the group keeps its turn
+      turn = redis.call('ZSCORE', ready_key, held_place .. group)
+    end
     plan('ZREM', ready_key, held_place .. group)
     plan('ZREM', busy_key, mark)
     plan('ZADD', order_key, '0', group .. '\0' .. held_place)
   end
   plan('ZREM', order_key, first)
-  plan('ZADD', ready_key, turn_of(place), place .. group)
+  plan('ZADD', ready_key, turn or turn_of(place), place .. group)
   plan('ZADD', busy_key, '0', group .. (rules and rules.order == 'strict' and TAKEN or HEAD) .. place)
   return true
 end

@@ -5,7 +5,8 @@
 -- last_group is the last group of this page, '' at the end. A page may be short; it also ends after
 -- a millisecond.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
---@include time out_of_time queue queue_types queue_group_look
+--@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
+--@include queue_group_look
 --@reads
 check_types()
 local layout = redis.call('HGET', queue_key, 'layout')

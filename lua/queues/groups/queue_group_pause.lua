@@ -6,7 +6,8 @@
 --@reply -1 absent
 -- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_group_look
+--@include time queue queue_types queue_settings queue_message queue_change queue_ended
+--@include queue_group_look
 check_types()
 local group = ARGV[1]
 local stored = redis.call('HMGET', queue_key, 'layout', 'group_paused_until')

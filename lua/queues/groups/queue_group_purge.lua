@@ -9,7 +9,7 @@
 -- ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page queue_step queue_group_look queue_group_walk
+--@include queue_plan queue_ended queue_find queue_ttl queue_page queue_step queue_group_look queue_group_walk
 --@flags allow-oom
 --@idempotent parts
 local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -17,7 +17,7 @@ local total = before
 check_types()
 
 -- Deliveries whose visibility ended are settled first, in a separate step.
-if settle_ended('250') > 0 then
+if settle_time('250') > 0 then
   return { 0, now, total, cursor }
 end
 

@@ -38,7 +38,7 @@ while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
         cut = row + (k - 1) / 2
         break
       end
-      local taken, id, group, is_last, g, is_refused
+      local taken, id, group, is_last, g, is_refused, is_timed
       if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
         taken = delivered .. member:sub(1, 1) .. first_state
       elseif not content then
@@ -64,6 +64,10 @@ while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
         elseif acknowledges and id and id ~= '' then
           q.ids = q.ids or {}
           q.ids[#q.ids + 1] = id
+        end
+        if is_timed and acknowledges then
+          q.timed = q.timed or {}
+          q.timed[#q.timed + 1] = 't' .. fields[k]
         end
         bytes = bytes + #content - 15
         reply[1] = reply[1] + 1

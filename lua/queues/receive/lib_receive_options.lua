@@ -20,6 +20,10 @@ else
   if is_last then -- another message waits for its end
     q.check_types()
   end
+  if m.expires_at > 0 then
+    redis.call('ZCARD', groups_key)
+    is_timed = true
+  end
   if m.expires_at > 0 and m.expires_at <= now then
     q.gone, q.dropped_ids, q.dropped = q.gone or {}, q.dropped_ids or {}, (q.dropped or 0) + 1
     q.gone[#q.gone + 1] = fields[k]

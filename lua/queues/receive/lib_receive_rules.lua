@@ -11,4 +11,4 @@ q.is_held = all.policy and (redis.call('HGET', queue_key, 'held_until') or '') >
 local rules = acknowledges and { rate = all.rate } or all
 --@include queue_budget
 q.room, q.rate_stored, q.spend = budget, rate_stored, all.rate and rate_spent
-q.unholds = (q.rules or q.paused_until > 0) and redis.call('ZCOUNT', groups_key, '-inf', instant) > 0
+q.unholds = (q.rules or q.paused_until > 0) and redis.call('ZCOUNT', groups_key, '0', instant) > 0

@@ -33,17 +33,24 @@ if q.trims or q.due > 0 or q.back > 0 or q.fires or q.unholds then
     q.reached_bound = q.reached_bound or #due == 1000
   end
   if q.unholds then
-    for _, held in ipairs(redis.call('ZRANGE', groups_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '100')) do
+    for _, held in ipairs(redis.call('ZRANGE', groups_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '100')) do
       plan('ZREM', groups_key, held)
       plan('ZREM', busy_key, held:sub(2) .. HELD)
       touch(held:sub(2))
     end
   end
-  if touched[1] then
+  if touched[1] or q.trims then
     check_groups()
   end
   q.change = function()
     commit(true)
+    if q.trims then -- once it is known where the messages are
+--@include queue_find queue_ttl
+      if plan_past_ttl('100') == 100 then
+        plan('HSET', queue_key, 'trim_at', '0')
+      end
+      commit(true)
+    end
     if q.fires then
 --@include queue_recurrence queue_schedule queue_leap queue_store queue_fire
       local fired

@@ -13,6 +13,9 @@ end
 if q.spent and q.spent > 0 then
   redis.call('ZADD', groups_key, q.spend(q.rules.rate, q.rate_stored, q.spent), 'q')
 end
+if q.timed then
+  redis.call('ZREM', groups_key, unpack(q.timed))
+end
 if q.dropped then
   redis.call('HLEN', ids_key)
   redis.call('HINCRBY', queue_key, 'expired', digits(q.dropped))

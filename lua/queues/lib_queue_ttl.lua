@@ -1,0 +1,40 @@
+-- Messages past their ttl that no receive has met. This part must not know whether the script only
+-- reads, so that a read counts what a write would leave. Needs queues/lib_queue_find.lua.
+
+-- past_ttl(limit): the messages that only wait to be dropped, in the order in which their ttl ended,
+-- and the members of `groups` that were looked at, at most `limit`. A message in flight is not among
+-- them: its delivery decides.
+local function past_ttl(limit)
+  local list = {}
+  local members = redis.call('ZRANGE', groups_key, '(0', '-' .. instant, 'BYSCORE', 'REV', 'LIMIT', '0', limit)
+  for _, member in ipairs(members) do
+    local m, state = find_sequence(member:sub(2))
+    if state == 'expired' and m.place ~= flight_key and m.place ~= dead_key then
+      list[#list + 1] = m
+    end
+  end
+  return list, members
+end
+
+-- plan_past_ttl(limit): plans to drop them. Returns how many members were looked at. Call it where
+-- nothing else is planned. Needs queues/lib_queue_plan.lua.
+local function plan_past_ttl(limit)
+  local list, members = past_ttl(limit)
+  for _, member in ipairs(members) do
+    plan('ZREM', groups_key, member)
+  end
+  for _, m in ipairs(list) do
+    drop(m)
+  end
+  return #members
+end
+
+-- settle_time(limit, serves_later): settles at most `limit` deliveries that have ended, and drops at
+-- most `limit` messages past their ttl, as settle_ended() (queues/deliveries/lib_queue_ended.lua).
+-- Returns how many.
+local function settle_time(limit, serves_later)
+  local count = settle_ended(limit, serves_later)
+  count = count + plan_past_ttl(limit)
+  commit(serves_later)
+  return count
+end
