@@ -74,7 +74,6 @@ NO_TOUR = {
     " ratelimit_leave",
     "500 keys at a time": "page_delete",
     "a name that is gone": "name_forget",
-    "a schedule that came due": "queue_schedule_fire",
 }
 
 

@@ -163,7 +163,7 @@ class Ledger:
         return sorted((line for line in list(self.lines) if line["step"] in names), key=lambda line: line["at"])
 
     def end(self, which=0):
-        """Sends SIGTERM, after which the program finishes its current work. It obeys once it works."""
+        """Sends SIGTERM, after which the program finishes its current work, once it works."""
         program, reader, began = self.programs.pop(which)
         began.wait(60)
         program.send_signal(signal.SIGTERM)

@@ -120,11 +120,8 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 
-	int64_t at_ms = reply_int(r, QUEUE_GET_SCHEDULE_AT_MS);
-	bool is_due = at_ms >= 0 && at_ms <= req->now_ms && !is_paused(r);
-
-	if (is_due)
-		queue_run_schedules(req, in->name, get_again);
+	if (reply_int(r, QUEUE_GET_IS_UNSETTLED))
+		queue_settle_first(req, in->name, get_again);
 	else
 		on_state_again(req, r);
 }

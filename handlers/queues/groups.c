@@ -55,8 +55,16 @@ static bool parse_cursor(struct request *req, struct text cursor, struct text *g
 	return true;
 }
 
+static void list_again(struct request *req, const struct reply *r);
+
 static void on_groups(struct request *req, const struct reply *r)
 {
+	const struct queue_group_list_input *in = req->input;
+
+	if (reply_outcome(r) == QUEUE_GROUP_LIST_UNSETTLED) {
+		queue_settle_first(req, in->name, list_again);
+		return;
+	}
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "items");
@@ -70,7 +78,7 @@ static void on_groups(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_group_list(struct request *req, const struct queue_group_list_input *in)
+static void list(struct request *req, const struct queue_group_list_input *in, bool again)
 {
 	struct text after = TEXT("");
 
@@ -81,7 +89,19 @@ void queue_group_list(struct request *req, const struct queue_group_list_input *
 	struct call *c = queue_call(req, &queue_group_list_script, in->name);
 	call_text(c, after);
 	call_int(c, in->limit);
+	call_int(c, again);
 	call_send(c, on_groups);
+}
+
+static void list_again(struct request *req, const struct reply *r)
+{
+	(void)r;
+	list(req, req->input, true);
+}
+
+void queue_group_list(struct request *req, const struct queue_group_list_input *in)
+{
+	list(req, in, false);
 }
 
 /* ---- Pause, resume ---- */
@@ -105,13 +125,22 @@ static void on_paused(struct request *req, const struct reply *r)
 	answer_group(req, in->name, r);
 }
 
-void queue_group_pause(struct request *req, const struct queue_group_pause_input *in)
+static void pause(struct request *req, const struct reply *r)
 {
+	const struct queue_group_pause_input *in = req->input;
+
+	(void)r;
 	struct call *c = queue_call(req, &queue_group_pause_script, in->name);
 
 	call_text(c, in->group);
 	call_int(c, in->for_ms);
 	call_send(c, on_paused);
+}
+
+/* What has ended, such as a delivery of the group, is settled first: the answer counts it. */
+void queue_group_pause(struct request *req, const struct queue_group_pause_input *in)
+{
+	queue_settle_first(req, in->name, pause);
 }
 
 static void on_resumed(struct request *req, const struct reply *r)

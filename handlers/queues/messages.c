@@ -113,8 +113,8 @@ static void on_messages(struct request *req, const struct reply *r)
 {
 	const struct queue_message_list_input *in = req->input;
 
-	if (reply_outcome(r) == QUEUE_MESSAGE_LIST_SCHEDULE_DUE) {
-		queue_run_schedules(req, in->name, list_again);
+	if (reply_outcome(r) == QUEUE_MESSAGE_LIST_UNSETTLED) {
+		queue_settle_first(req, in->name, list_again);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);

@@ -23,10 +23,10 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 	return c;
 }
 
-void queue_run_schedules(struct request *req, struct text queue,
-			 void (*done)(struct request *req, const struct reply *reply))
+void queue_settle_first(struct request *req, struct text queue,
+			void (*done)(struct request *req, const struct reply *reply))
 {
-	struct call *c = queue_call(req, &queue_schedule_fire_script, queue);
+	struct call *c = queue_call(req, &queue_settle_script, queue);
 
 	call_may_fail(c);
 	call_send(c, done);

@@ -60,11 +60,12 @@ void queue_call_reject(struct call *c, const struct queue_reject *r);
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 
 /*
- * Makes the messages of schedules that are due, as a receive does. Call it before a look at the
- * queue. `done` is called even if that failed.
+ * Settles what time has ended, as a receive does. Call it before a look at the queue, when a script
+ * returns that it needs that. `done` is called even if that failed: the look then counts what time has ended as well as
+ * a script can that only reads.
  */
-void queue_run_schedules(struct request *req, struct text queue,
-			 void (*done)(struct request *req, const struct reply *reply));
+void queue_settle_first(struct request *req, struct text queue,
+			void (*done)(struct request *req, const struct reply *reply));
 
 /* Answers 404. */
 void queue_answer_no_message(struct request *req, struct text queue, struct text id);

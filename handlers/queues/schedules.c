@@ -284,7 +284,7 @@ static void on_schedule(struct request *req, const struct reply *r)
 	const struct queue_schedule_get_input *in = req->input;
 
 	if (reply_outcome(r) == QUEUE_SCHEDULE_GET_SCHEDULE_DUE)
-		queue_run_schedules(req, in->name, get_again);
+		queue_settle_first(req, in->name, get_again);
 	else if (reply_outcome(r) == QUEUE_SCHEDULE_GET_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
 	else
@@ -335,7 +335,7 @@ static void on_schedules(struct request *req, const struct reply *r)
 	struct text next = reply_text(r, QUEUE_SCHEDULE_LIST_NEXT_CURSOR);
 
 	if (reply_outcome(r) == QUEUE_SCHEDULE_LIST_SCHEDULE_DUE) {
-		queue_run_schedules(req, in->name, list_again);
+		queue_settle_first(req, in->name, list_again);
 		return;
 	}
 	if (reply_outcome(r) == QUEUE_SCHEDULE_LIST_NO_CURSOR) {

@@ -138,7 +138,7 @@ static void send(struct request *req);
 
 static void on_settled(struct request *req, const struct reply *r)
 {
-	(void)r; /* if there is more, the next attempt says so again */
+	(void)r; /* if there is more, the next attempt learns it */
 	send(req);
 }
 

@@ -32,7 +32,7 @@ local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
 
--- is_past_ttl(m): whether it will be past its ttl when it is due, so that nobody will receive it.
+-- is_past_ttl(m): whether it will be past its ttl when it is due, so that no receive gets it.
 local function is_past_ttl(m)
   return m.expires_at > 0 and m.expires_at <= math.max(m.at, now)
 end

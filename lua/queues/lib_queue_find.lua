@@ -64,18 +64,3 @@ local function find(id)
   end
   return find_sequence(seq, given)
 end
-
--- find_settled(id): as find(), for a script that changes the message. It first settles a delivery
--- that has ended, so that the delivery counts as what it became. Needs queues/lib_queue_plan.lua.
-local function find_settled(id)
-  local m, state = find(id)
-  if m and m.place == flight_key and state ~= 'in_flight' then
-    if state == 'dead' then
-      read_waiters() -- the script may make it ready again, and this is the first write
-    end
-    settle(m, state)
-    commit()
-    m, state = find(id)
-  end
-  return m, state
-end

@@ -3,6 +3,11 @@
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 
+-- is_counted(m): whether a step counts a message that it removes; not one that only waited for that.
+local function is_counted(m)
+  return not m.lost and not (m.place == dead_key and m.at <= now - setting('dead_retention_ms'))
+end
+
 -- take_each(list, take): calls take(m) for each message of a list that messages_of() returned. The
 -- content of a message without a state is read before take(m) is called. Returns the index at which
 -- the step must end, because take() returned false or the bodies reached BYTES_MOST; nil if it need

@@ -4,6 +4,7 @@
 -- trim(): plans to remove acknowledgements past their 150 s and ids past dedupe_ms, at most 500
 -- each, and dead letters past dead_retention_ms and rates and pauses that have ended, at most 100
 -- each. It is done at most once per second; when a bound was reached, the next receive continues.
+-- Returns whether the key `groups` exists.
 local function trim()
   local kept_since = digits(now - setting('dead_retention_ms'))
   local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
@@ -28,13 +29,17 @@ local function trim()
     end
     is_all = is_all and #over < 200
   end
-  local past = string.format('%d%06d', clock[1], clock[2])
-  over = redis.call('ZRANGE', groups_key, '100000000000000', past, 'BYSCORE', 'LIMIT', '0', '100')
-  for _, member in ipairs(over) do -- rates and pauses that have ended
-    plan('ZREM', groups_key, member)
+  local has_groups = redis.call('EXISTS', groups_key) == 1
+  if has_groups then -- rates and pauses that have ended
+    local past = string.format('%d%06d', clock[1], clock[2])
+    over = redis.call('ZRANGE', groups_key, '100000000000000', past, 'BYSCORE', 'LIMIT', '0', '100')
+    for _, member in ipairs(over) do
+      plan('ZREM', groups_key, member)
+    end
+    is_all = is_all and #over < 100
   end
-  is_all = is_all and #over < 100
   if is_all then
     plan('HSET', queue_key, 'trim_at', digits(now + 1000))
   end
+  return has_groups
 end

@@ -28,13 +28,3 @@ local function plan_past_ttl(limit)
   end
   return #members
 end
-
--- settle_time(limit, serves_later): settles at most `limit` deliveries that have ended, and drops at
--- most `limit` messages past their ttl, as settle_ended() (queues/deliveries/lib_queue_ended.lua).
--- Returns how many.
-local function settle_time(limit, serves_later)
-  local count = settle_ended(limit, serves_later)
-  count = count + plan_past_ttl(limit)
-  commit(serves_later)
-  return count
-end

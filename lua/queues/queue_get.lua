@@ -1,9 +1,9 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
--- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int
+-- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
--- which may have passed; -1 without schedules.
+-- which may have passed; -1 without schedules. With is_unsettled 1, queue_settle has work to do.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past their
 -- ttl as expired. This is exact for the first 250 of each, as many as a change of the settings
 -- settles; more count as ready, or where they are.
@@ -15,9 +15,9 @@ local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
 end
-names[#names + 1] = 'rules'
+names[#names + 1], names[#names + 2] = 'rules', 'group_paused_until'
 local stored = redis.call('HMGET', queue_key, unpack(names))
-local rules = table.remove(stored)
+local has_paused, rules = table.remove(stored), table.remove(stored)
 for i, value in ipairs(stored) do
   know(names[i], value)
 end
@@ -33,7 +33,8 @@ end
 -- Messages past their ttl are in `ready`, `order` and `delayed`, and do not count there.
 local gone, is_gone = { [ready_key] = 0, [order_key] = 0, [delayed_key] = 0 }, {}
 local gone_due = 0
-for _, m in ipairs(past_ttl('250')) do
+local gone_messages, timed = past_ttl('250')
+for _, m in ipairs(gone_messages) do
   is_gone[m.member], gone[m.place] = true, gone[m.place] + 1
   gone_due = gone_due + (m.place == delayed_key and m.at <= now and 1 or 0)
   expired = expired + 1
@@ -89,4 +90,8 @@ local reply = {
 }
 add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at') or -1
+local is_schedule_due = setting('schedule_at') <= now and setting('paused') == 0
+local is_unsettled = is_schedule_due or timed[1] or due_now > 0 or ended_count > 0
+  or (rules or has_paused) and redis.call('ZCOUNT', groups_key, '0', instant) > 0
+reply[#reply + 1] = is_unsettled and 1 or 0
 return reply

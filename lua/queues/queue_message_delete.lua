@@ -7,7 +7,7 @@
 --@reply -2 in_flight: visible_until_ms int
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find
+--@include queue_ended queue_find queue_ttl queue_due queue_time
 --@flags allow-oom
 local m, state = find_settled(ARGV[1])
 if state == 'in_flight' then

@@ -1,14 +1,16 @@
 -- queue_message_get: one message, without receiving it.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 id, 2 '1': only in a queue with result_ms
+-- ARGV  1 id, 2 '1': only in a queue with result_ms, 3 '1': queue_settle was called
 --@reply 0: message [queue_message]
 --@reply -1 absent
 --@reply -2 result_kept: sequence text
 --@reply -3 no_results
--- result_kept: the message is done, and its result has its own key (queue_message_wait).
+--@reply -4 unsettled
+-- result_kept: the message is done, and its result has its own key (queue_message_wait). unsettled:
+-- its state depends on what time has ended; call queue_settle first.
 -- Errors: WRONGTYPE. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
---@include queue_item queue_result
+--@include queue_item queue_result queue_schedule queue_unsettled
 --@reads
 local m, state, done, seq = find(ARGV[1])
 if ARGV[2] == '1' and result_ms_of(queue_rules) == 0 then
@@ -19,7 +21,9 @@ elseif state == 'done' then
   local item = done_item(seq, done, done:sub(31, 31) == '-' and 'null' or '')
   return item and { 0, now, item } or { -1, now }
 end
-if not m or state == 'expired' then
+if ARGV[3] ~= '1' and m and (m.group ~= '' or m.place == flight_key and state ~= 'in_flight') and is_unsettled() then
+  return { -4, now }
+elseif not m or state == 'expired' then
   return { -1, now }
 end
 return { 0, now, item_of(m, state) }

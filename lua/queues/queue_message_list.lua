@@ -3,11 +3,11 @@
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5
 --       where the page before ended: priority, instant and sequence; -1, -1 and '' for the first
---       page, 6 '1': the messages of schedules have been made
+--       page, 6 '1': queue_settle was called
 --@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
---@reply -1 schedule_due
+--@reply -1 unsettled
 -- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' on the
--- last page. schedule_due: call queue_schedule_fire first.
+-- last page. unsettled: call queue_settle first.
 -- Ready messages go through the priorities 0 to 9, one after the other. A place in the order is all
 -- three values, so messages that come and go before it do not move the page. Of the messages that
 -- became ready since the last receive the first 1000 are listed. Bodies have at most 1 MiB
@@ -15,10 +15,10 @@
 -- millisecond.
 -- Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_page queue_item queue_schedule
+--@include queue_page queue_item queue_schedule queue_unsettled
 --@reads
 check_types()
-if ARGV[6] ~= '1' and is_schedule_due() then
+if ARGV[6] ~= '1' and is_unsettled() then
   return { -1, now }
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])

@@ -11,7 +11,7 @@
 -- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find queue_item
+--@include queue_ended queue_find queue_ttl queue_due queue_time queue_item
 --@idempotent
 local m, state = find_settled(ARGV[1])
 if not m or state == 'expired' then

@@ -13,7 +13,7 @@
 -- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_find queue_ttl queue_page queue_step
+--@include queue_plan queue_ended queue_find queue_ttl queue_due queue_time queue_page queue_step
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
@@ -50,7 +50,7 @@ local looked_at, is_over, at, offset = 0, false, 1, 0
 
 local function take(m)
   forget(m)
-  total = total + (m.lost and 0 or 1)
+  total = total + (is_counted(m) and 1 or 0)
   return true
 end
 

@@ -12,11 +12,10 @@
 -- longest delay; nothing changed. strict_concurrency: a strict queue would have a
 -- group_concurrency. not_empty: the order would change, and the queue has messages of groups: so
 -- many are blocked, and so many are ready or in flight.
--- First, at most 250 deliveries that have ended, and 250 messages past their ttl, are settled by the
--- old settings.
+-- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find queue_ttl
+--@include queue_ended queue_find queue_ttl queue_due queue_time
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
 local wanted = {}

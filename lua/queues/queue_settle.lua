@@ -1,9 +1,21 @@
--- queue_settle: settles what time has ended, and delivers nothing: deliveries whose visibility ended,
--- and messages past their ttl, at most 250 each.
+-- queue_settle: settles what time has ended, and delivers nothing: the work of a receive that takes
+-- no message.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
---@reply 1 more, 0 finished
--- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
+--@reply 1 settled, 0 nothing
+-- It settles at most 250 deliveries whose visibility ended, moves at most 500 messages that came
+-- due, drops at most 250 messages past their ttl, looks at 100 groups whose hold has ended, and
+-- makes the messages of schedules that came due (50) unless the queue is paused.
+-- Errors: WRONGTYPE, nothing changed. O(1000 * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_find queue_ttl
---@flags allow-oom
-return { settle_time('250') >= 250 and 1 or 0, now }
+--@include queue_find queue_ttl queue_due queue_time queue_recurrence queue_schedule queue_leap
+--@include queue_store queue_fire
+check_types()
+read_waiters()
+local count = settle_time('250', true)
+local is_due = redis.call('HGET', queue_key, 'paused') ~= '1'
+  and redis.call('ZCOUNT', schedules_key, '-inf', instant) > 0
+if is_due then
+  fire_due()
+end
+serve_waiters()
+return { (is_due or count > 0) and 1 or 0, now }

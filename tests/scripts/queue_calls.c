@@ -355,7 +355,7 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 
 int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id)
 {
-	run(r, &queue_message_get_script, queue_keys(queue), ARGS(id));
+	run(r, &queue_message_get_script, queue_keys(queue), ARGS(id, "", "1"));
 	return outcome(r);
 }
 

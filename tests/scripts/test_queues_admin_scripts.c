@@ -47,7 +47,7 @@ struct walk {
 static bool walk_on(struct walk *w, const char *limit)
 {
 	run(&r, &queue_message_list_script, queue_keys("q"),
-	    ARGS(w->state, limit, w->priority[0] ? w->priority : "-1", w->score[0] ? w->score : "-1", w->seq));
+	    ARGS(w->state, limit, w->priority[0] ? w->priority : "-1", w->score[0] ? w->score : "-1", w->seq, "1"));
 	snprintf(w->priority, sizeof(w->priority), "%" PRId64, item_int(&r, QUEUE_MESSAGE_LIST_LAST_PRIORITY));
 	snprintf(w->score, sizeof(w->score), "%" PRId64, item_int(&r, QUEUE_MESSAGE_LIST_LAST_AT_MS));
 	snprintf(w->seq, sizeof(w->seq), "%s", item_text(&r, QUEUE_MESSAGE_LIST_LAST_SEQUENCE));

@@ -174,7 +174,7 @@ TEST(it_is_in_no_list)
 {
 	receive_a(NULL);
 	cancel_a();
-	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("in_flight", "100", "-1", "-1", ""));
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("in_flight", "100", "-1", "-1", "", "1"));
 	assert_int_equal(r.reply->elements, QUEUE_MESSAGE_LIST_MESSAGES);
 	assert_int_equal(queue_purge(&r, "q", "in_flight", NULL), 0);
 	assert_counts(&r, "q", 0, 0, 0, 0);

@@ -49,7 +49,7 @@ static void hold(const char *what, const char *group, int64_t until)
 
 static size_t list(const char *after, const char *limit)
 {
-	run(&r, &queue_group_list_script, queue_keys("q"), ARGS(after, limit));
+	run(&r, &queue_group_list_script, queue_keys("q"), ARGS(after, limit, "1"));
 	return r.reply->elements - QUEUE_GROUP_LIST_GROUPS;
 }
 

@@ -427,7 +427,7 @@ TEST(what_came_due_in_a_pause_is_looked_for)
 	assert_string_equal(notified(), "A1 0, C1 1000");
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1); /* no waiter counts as dead */
-	assert_string_equal(notified(), "");
+	assert_string_equal(notified(), "B1 61000");
 	assert_int_equal(come(A1), 1);
 }
 

@@ -224,7 +224,7 @@ static void assert_listed(void)
 
 	do {
 		assert_true(pages++ <= MESSAGES);
-		run(&r, &queue_message_list_script, queue_keys("q"), ARGS("ready", "3", priority, at, seq));
+		run(&r, &queue_message_list_script, queue_keys("q"), ARGS("ready", "3", priority, at, seq, "1"));
 		for (size_t i = QUEUE_MESSAGE_LIST_MESSAGES; i < r.reply->elements; i++, shown++) {
 			assert_true(shown < ready_count);
 			assert_string_equal(item_field(&r, i, ITEM_ID)->str, ready[shown]->id);

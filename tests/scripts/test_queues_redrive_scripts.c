@@ -132,7 +132,7 @@ TEST(a_letter_moves_as_it_is)
 TEST(an_id_stays)
 {
 	make_dead((struct outgoing){ .body = "1" });
-	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "100", "-1", "-1", ""));
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "100", "-1", "-1", "", "1"));
 	char *id = strdup(item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str);
 	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 0, ARGS("none", id), NULL), 1);
 	assert_int_equal(queue_message_get(&r, "q", id), -1);
@@ -179,7 +179,7 @@ TEST(steps_pass_what_stays)
 	int64_t duplicates;
 
 	make_dead_many(1500, "1");
-	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", ""));
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", "", "1"));
 	int first = atoi(item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str + 1);
 	for (int i = 0; i < 1000; i++)
 		snprintf(ids[i], 16, "m%05d", first + i);
@@ -203,7 +203,7 @@ TEST(large_ones_take_steps)
 	make_dead_many(10, body);
 	free(body);
 	char id[16], *ids[11] = { NULL };
-	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", ""));
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", "", "1"));
 	snprintf(id, sizeof(id), "%s", item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str);
 	int first = atoi(id + 1);
 	for (int i = 0; i < 10; i++) {

@@ -353,7 +353,7 @@ TEST(a_foreign_key_half_applies_nothing)
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!..." },
 		{ &queue_message_get_script, ARGS("ready"), "!!...!......" },
 		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000"), "!..........." },
-		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!..." },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", "", "1"), "!!!!!!!!!..." },
 		{ &queue_get_script, ARGS(), "!!!!!......." },
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1", "-1", "", "-1"), "!.......!..." },
 		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!..." },
@@ -361,7 +361,7 @@ TEST(a_foreign_key_half_applies_nothing)
 		{ &queue_message_redrive_script, ARGS("0", "dead"), "!!!!!!!!!..." },
 		{ &queue_delete_script, ARGS(), "!!!!!!!!!...!" },
 		{ &queue_schedule_put_script, EVERY("t", "=9"), "!!!!!!!!!..." },
-		{ &queue_schedule_fire_script, ARGS(), "!!!!!!!!!..." },
+		{ &queue_settle_script, ARGS(), "!!!!!!!!!..." },
 		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!..." },
 		{ &queue_schedule_run_script, ARGS("s"), "!!!!!!!!!..." },
 		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!..." },
@@ -371,7 +371,7 @@ TEST(a_foreign_key_half_applies_nothing)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
-			if (rows[i].script == &queue_schedule_fire_script)
+			if (rows[i].script == &queue_settle_script)
 				make_schedule_due();
 			plant_foreign(queue_keys("q")[k / 4], k % 2);
 			bool must_refuse = rows[i].refuses[k / 4] == '!';
@@ -437,7 +437,7 @@ TEST(a_newer_layout_is_refused)
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7") },
 		{ &queue_message_get_script, ARGS("ready") },
 		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000") },
-		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", "") },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", "", "1") },
 		{ &queue_get_script, ARGS() },
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1", "-1", "", "-1") },
 		{ &queue_purge_script, ARGS("", "0", "0") },
@@ -447,7 +447,7 @@ TEST(a_newer_layout_is_refused)
 		{ &queue_schedule_put_script, EVERY("t", "=9") },
 		{ &queue_schedule_get_script, ARGS("s", "") },
 		{ &queue_schedule_list_script, ARGS("0", "10", "") },
-		{ &queue_schedule_fire_script, ARGS() },
+		{ &queue_settle_script, ARGS() },
 		{ &queue_schedule_delete_script, ARGS("s") },
 		{ &queue_schedule_run_script, ARGS("s") },
 		{ &queue_leave_script, ARGS(TICKET, "") },

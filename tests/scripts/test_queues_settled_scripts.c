@@ -145,7 +145,7 @@ static void look(void)
 {
 	switch (random_below(4)) {
 	case 0:
-		run(&r, &queue_schedule_fire_script, queue_keys("q"), ARGS());
+		run(&r, &queue_settle_script, queue_keys("q"), ARGS());
 		break;
 	case 1:
 		queue_message_get(&r, "q", any_id());

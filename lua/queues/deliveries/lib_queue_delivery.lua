@@ -50,11 +50,11 @@ end
 
 -- give_back(m, delay_ms, reason, kind): plans that a current delivery ends without an
 -- acknowledgement. Its message is due again after delay_ms (below 0: the queue's backoff), dead if
--- it was delivered often enough, or dropped if it will be past its ttl by then. With `kind` '1' it is
--- dead at once. With '2' the delivery does not count, so its message never becomes dead. Without a
--- delay, the due time of the message is the time at which it was sent, so it precedes messages that
--- were sent later. Else `kind` is '0'. Returns 'due', 'dead' or 'expired'; m.at is then due_ms,
--- died_at_ms or 0.
+-- it was delivered often enough, or dropped if it will be past its ttl by then. With `kind` '1' it
+-- is dead at once. With '2' the delivery does not count, so its message never becomes dead. Without
+-- a delay, the due time of the message is the time at which it was sent, so it precedes messages
+-- that were sent later. Else `kind` is '0'. Returns 'due', 'dead' or 'expired'; m.at is then
+-- due_ms, died_at_ms or 0.
 local function give_back(m, delay_ms, reason, kind)
   local state
   if kind == '1' then

@@ -71,8 +71,8 @@ local function look_at_occupied(group, marks)
   return earliest
 end
 
--- oldest_of(group, blocked, places): when the oldest of the blocked messages and of those at `places`
--- was sent. It reads the first of each priority.
+-- oldest_of(group, blocked, places): when the oldest of the blocked messages and of those at
+-- `places` was sent. It reads the first of each priority.
 local function oldest_of(group, blocked, places)
   local oldest, priority = math.huge, 0
   for _, place in ipairs(places) do
@@ -91,7 +91,7 @@ local function oldest_of(group, blocked, places)
 end
 
 -- group_of(group): the group as queue_group; nil when it has no messages and no reason. What time
--- has ended has no say: what it kept back is ready, if nothing else does.
+-- has ended keeps nothing back.
 local function group_of(group)
   local stored = redis.call('ZLEXCOUNT', order_key, '[' .. group .. '\0', '(' .. group .. '\1')
   local marks = group_marks(group)

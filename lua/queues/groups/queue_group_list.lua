@@ -1,16 +1,21 @@
 -- queue_group_list: one page of a queue's groups, in the order of their names as bytes.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 the last group of the page before, '' to begin, 2 how many at most (1..1000)
+-- ARGV  1 the last group of the page before, '' to begin, 2 how many at most (1..1000), 3 '1':
+--       queue_settle was called
 --@reply 0: last_group text, groups [queue_group]...
+--@reply -1 unsettled
 -- last_group is the last group of this page, '' at the end. A page may be short; it also ends after
--- a millisecond.
+-- a millisecond. unsettled: call queue_settle first.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_group_look
+--@include queue_group_look queue_schedule queue_unsettled
 --@reads
 check_types()
 local layout = redis.call('HGET', queue_key, 'layout')
 --@include queue_layout
+if ARGV[3] ~= '1' and is_unsettled() then
+  return { -1, now }
+end
 
 -- next_in(key, after, behind): the first group after `after` in a sorted set, nil at the end.
 -- Members of one group begin with its name and a byte below `behind`. No name has bytes below a

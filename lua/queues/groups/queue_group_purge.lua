@@ -9,7 +9,8 @@
 -- ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_find queue_ttl queue_page queue_step queue_group_look queue_group_walk
+--@include queue_plan queue_ended queue_find queue_ttl queue_due queue_time queue_page queue_step
+--@include queue_group_look queue_group_walk
 --@flags allow-oom
 --@idempotent parts
 local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -26,7 +27,7 @@ local function wants(one)
 end
 local function take(m)
   forget(m)
-  total = total + (m.lost and 0 or 1)
+  total = total + (is_counted(m) and 1 or 0)
   return total - before < REMOVED_MOST
 end
 

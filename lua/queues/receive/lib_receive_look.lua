@@ -15,7 +15,8 @@ if visibility_ms < 0 then
 end
 local due = redis.call('ZCOUNT', delayed_key, '-inf', instant)
 local back = redis.call('ZCOUNT', flight_key, '0', instant)
-local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key, groups_key) > 0
+local trims = (not settings[3] or settings[3] <= instant)
+  and redis.call('EXISTS', flight_key, dead_key, done_key, groups_key) > 0
 local q = {
   is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]), room = most, paused_until = 0,
   visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,

@@ -10,41 +10,22 @@ if q.is_awaited then
 end
 if q.trims or q.due > 0 or q.back > 0 or q.fires or q.unholds then
 --@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_page queue_trim
+--@include queue_due queue_page queue_trim
   are_checked, queue_rules, rules, group_paused_until = true, q.rules_text, q.rules, q.paused_until -- checked above
-  if q.trims then
-    trim()
-  end
+  local has_timed = q.trims and trim()
   q.reached_bound = q.back > 0 and plan_ended('100') == 100
   if q.due > 0 then
-    local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
-    for k = 1, #due, 2 do
-      local score = due[k]:sub(1, 1) .. due[k + 1]
-      if not tonumber(score) then
-        foreign('a delayed member that is not a message')
-      end
-      if #due[k] > 18 then
---@include receive_due
-      else
-        plan('ZADD', ready_key, score, due[k])
-      end
-      plan('ZREM', delayed_key, due[k])
-    end
-    q.reached_bound = q.reached_bound or #due == 1000
+    q.reached_bound = plan_due('500') == 500 or q.reached_bound
   end
   if q.unholds then
-    for _, held in ipairs(redis.call('ZRANGE', groups_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '100')) do
-      plan('ZREM', groups_key, held)
-      plan('ZREM', busy_key, held:sub(2) .. HELD)
-      touch(held:sub(2))
-    end
+    plan_unheld()
   end
-  if touched[1] or q.trims then
+  if touched[1] or has_timed then
     check_groups()
   end
   q.change = function()
     commit(true)
-    if q.trims then -- once it is known where the messages are
+    if has_timed then -- once it is known where the messages are
 --@include queue_find queue_ttl
       if plan_past_ttl('100') == 100 then
         plan('HSET', queue_key, 'trim_at', '0')

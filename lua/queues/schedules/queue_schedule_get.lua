@@ -3,7 +3,7 @@
 -- ARGV  1 id, 2 '1': the messages of schedules have been made
 --@reply 0: schedule [queue_schedule_full]
 --@reply -1 absent, -2 schedule_due
--- schedule_due: call queue_schedule_fire first.
+-- schedule_due: call queue_settle first.
 -- Errors: WRONGTYPE. O(1).
 --@include time queue queue_recurrence queue_schedule
 --@reads

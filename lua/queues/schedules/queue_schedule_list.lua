@@ -4,7 +4,7 @@
 --       messages of schedules have been made
 --@reply 0: next_cursor text, schedules [queue_schedule]...
 --@reply -1 no_cursor, -2 schedule_due
--- next_cursor is '0' at the end. schedule_due: call queue_schedule_fire first.
+-- next_cursor is '0' at the end. schedule_due: call queue_settle first.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 schedules, for a millisecond.
 --@include time out_of_time scan_page queue queue_schedule
 --@reads
