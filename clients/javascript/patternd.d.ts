@@ -199,7 +199,7 @@ export interface Sent {
   /** A message with this id was there before. */
   duplicate: boolean;
   deliverAtMs: number | null;
-  outcome?: 'stored' | 'kept' | 'replaced' | 'extended' | 'after';
+  outcome?: 'stored' | 'kept' | 'replaced' | 'extended' | 'after' | 'kept_dead';
   /** With `waitResultMs`. */
   state?: MessageState | null;
   result?: any;

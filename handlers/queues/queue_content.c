@@ -125,7 +125,7 @@ struct text queue_encoded(struct request *req, struct text value)
 
 void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms)
 {
-	static const char *const names[] = { "stored", "kept", "replaced", "extended", "after" };
+	static const char *const names[] = { "stored", "kept", "replaced", "extended", "after", "kept_dead" };
 
 	out_text(o, "id", id);
 	out_bool(o, "duplicate", outcome != QUEUE_SENT_STORED);

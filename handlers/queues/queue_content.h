@@ -55,6 +55,7 @@ enum queue_sent_outcome {
 	QUEUE_SENT_REPLACED,
 	QUEUE_SENT_EXTENDED,
 	QUEUE_SENT_AFTER,
+	QUEUE_SENT_KEPT_DEAD,
 	QUEUE_SENT_OUTCOMES
 };
 void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms);

@@ -16,9 +16,9 @@
 -- is_waiting int, look_at_ms int
 --@reply -4 unsettled
 --@shape queue_sent: id text, outcome int, deliver_at_ms int
--- The outcome of the reply is how many were stored. The outcome of a message is 0 stored or 1 kept
--- (a duplicate); for queue_message_supersede also 2 replaced, 3 extended, 4 after. The
--- deliver_at_ms of a duplicate is the deliver_at_ms of the first message. It is 0 while that
+-- The outcome of the reply is how many were stored. The outcome of a message is 0 stored, 1 kept (a
+-- duplicate) or 5 kept_dead (of a dead letter); for queue_message_supersede also 2 replaced, 3
+-- extended, 4 after. The deliver_at_ms of a duplicate is the deliver_at_ms of the first message. It is 0 while that
 -- message is in flight, and when it will not be delivered any more (dead, acknowledged).
 -- past_ttl: the message at index (from 0) would be past its ttl before it is due; nothing is
 -- stored.
@@ -63,10 +63,10 @@ local remembered = has_given and redis.call('ZMSCORE', done_key, unpack(ids)) or
 local stored_at = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
-local ready, delayed, fields, given, joining = {}, {}, {}, {}, nil
+local ready, delayed, fields, given, joining, timed = {}, {}, {}, {}, nil, nil
 for k, id in ipairs(ids) do
   local i = 3 * k - 2
-  local is_given, seq = ARGV[i] ~= '', seqs[k]
+  local is_given, seq, kept = ARGV[i] ~= '', seqs[k], 1
   local taken_at = is_given and stored_at[id]
   if is_given and not taken_at and tonumber(remembered[k] or 0) > now then
     taken_at = 0
@@ -81,7 +81,7 @@ for k, id in ipairs(ids) do
       -- Blocked messages are removed first, before the end of another one makes them ready.
       table.insert(drops, m.place == order_key and 1 or #drops + 1, commit)
     elseif m then
-      taken_at = state == 'due' and m.at or 0
+      taken_at, kept = state == 'due' and m.at or 0, state == 'dead' and 5 or 1
     elseif remembered[k] then
       plan('ZREM', done_key, id)
       drops = drops or {}
@@ -89,7 +89,7 @@ for k, id in ipairs(ids) do
     end
   end
   if taken_at then
-    reply[#reply + 1] = { id, 1, taken_at }
+    reply[#reply + 1] = { id, kept, taken_at }
   else
     -- If a sequence is a taken id, it leaps ahead, and so do all that follow, to stay behind it.
     has_leapt = has_leapt or not is_given and (holders[k] or stored_at[id])
@@ -113,7 +113,11 @@ for k, id in ipairs(ids) do
           return { -1, now, k - 1 }
         end
       end
-      local expires = ttl_ms > 0 and digits(now + ttl_ms) or '0'
+      local expires = '0'
+      if ttl_ms > 0 then
+        timed, expires = timed or {}, digits(now + ttl_ms)
+        timed[#timed + 1], timed[#timed + 2] = '-' .. expires, 't' .. seq
+      end
       header = instant .. priority .. '\t' .. expires .. '\t' .. max_receives .. '\t' .. ARGV[i] ..
         '\t' .. group .. '\t' .. backoff .. '\n'
     end
@@ -197,9 +201,10 @@ if not settings[1] then
   fields[#fields + 1] = 'layout'
   fields[#fields + 1] = '1'
 end
-if drops or (ready[1] and delayed[1]) or promote_touched then
+if drops or timed or (ready[1] and delayed[1]) or promote_touched then
 --@include queue_types
   check_types()
+  redis.call('ZCARD', groups_key)
 end
 if drops then
   for _, commit in ipairs(drops) do
@@ -219,6 +224,9 @@ if marks[1] then
   redis.call('ZADD', busy_key, unpack(marks))
 end
 redis.call('HSET', queue_key, unpack(fields))
+if timed then
+  redis.call('ZADD', groups_key, unpack(timed))
+end
 if given[1] then
   redis.call('HSET', ids_key, unpack(given))
 end

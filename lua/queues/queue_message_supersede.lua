@@ -17,7 +17,7 @@
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_leap queue_store
 --@idempotent
-local STORED, KEPT, REPLACED, EXTENDED, AFTER = 0, 1, 2, 3, 4
+local STORED, KEPT, REPLACED, EXTENDED, AFTER, KEPT_DEAD = 0, 1, 2, 3, 4, 5
 local reply = { 0, now }
 check_types()
 local room_request
@@ -157,7 +157,7 @@ local function send(m, body)
     store(m, body)
     return STORED, m.at
   end
-  return KEPT, is_due and there.at or 0
+  return state == 'dead' and KEPT_DEAD or KEPT, is_due and there.at or 0
 end
 
 local messages = {}
@@ -175,7 +175,7 @@ for k, m in ipairs(messages) do
   end
   is_planned[m.id] = m.id ~= ''
   local became, at = send(m, ARGV[3 * k - 1])
-  reply[1] = reply[1] + (became == KEPT and 0 or 1)
+  reply[1] = reply[1] + ((became == KEPT or became == KEPT_DEAD) and 0 or 1)
   reply[#reply + 1] = { m.id ~= '' and m.id or m.seq, became, at }
 end
 if reply[1] > 0 then

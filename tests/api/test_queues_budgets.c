@@ -171,32 +171,81 @@ TEST(whatever_ends_a_message_wakes_a_sender)
 {
 	static const struct {
 		const char *method, *target, *body;
+		bool is_cancelled;
 	} rows[] = {
-		{ "DELETE", "/queues/q/deliveries/$", NULL },
-		{ "POST", "/queues/q/settle", "{\"acknowledge\":[\"$\"]}" },
-		{ "POST", "/queues/q/settle", "{\"reject\":[{\"receipt\":\"$\",\"dead\":true}]}" },
-		{ "POST", "/queues/q/deliveries/$/reject", "{\"dead\":true}" },
-		{ "POST", "/queues/q/purge", "{}" },
-		{ "PATCH", "/queues/q", "{\"max_messages\":2}" },
-		{ "PATCH", "/queues/q", "{\"max_messages\":null}" },
-		{ "DELETE", "/queues/q", NULL },
+		{ "DELETE", "/queues/q/deliveries/$", NULL, true },
+		{ "POST", "/queues/q/deliveries/$/extend", NULL, true },
+		{ "POST", "/queues/q/deliveries/$/reject", NULL, true },
+		{ "POST", "/queues/q/settle", "{\"acknowledge\":[\"$\"]}", true },
+		{ "DELETE", "/queues/q/deliveries/$", NULL, false },
+		{ "POST", "/queues/q/settle", "{\"acknowledge\":[\"$\"]}", false },
+		{ "POST", "/queues/q/settle", "{\"reject\":[{\"receipt\":\"$\",\"dead\":true}]}", false },
+		{ "POST", "/queues/q/deliveries/$/reject", "{\"dead\":true}", false },
+		{ "POST", "/queues/q/purge", "{}", false },
+		{ "PATCH", "/queues/q", "{\"max_messages\":2}", false },
+		{ "PATCH", "/queues/q", "{\"max_messages\":null}", false },
+		{ "DELETE", "/queues/q", NULL, false },
 	};
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		char target[256], body[256];
 		configure("{\"max_messages\":1}");
-		assert_status(send_body("{\"body\":1}"), 201);
+		assert_status(send_body("{\"id\":\"m\",\"body\":1}"), 201);
 		struct answer taken = receive(NULL);
 		with_receipt(rows[i].target, receipt_in(taken), target);
 		with_receipt(rows[i].body, receipt_in(taken), body);
 		struct raw *w = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":20000}", "");
 		wait_until(all_parked(&patternd, 1), SOON_MS);
 		wait_until(senders_waiting() == 1, SOON_MS);
-		assert_in_range(http(client, rows[i].method, target, rows[i].body ? body : NULL).status, 200, 204);
+		if (rows[i].is_cancelled)
+			assert_status(http(client, "DELETE", "/queues/q/messages/m?in_flight=true", NULL), 204);
+		int status = http(client, rows[i].method, target, rows[i].body ? body : NULL).status;
+		assert_true(status / 100 == 2 || (rows[i].is_cancelled && status == 410));
 		struct answer a = waiter_answer(w, SEND, SOON_MS);
 		if (a.status != 201)
 			fail_msg("%s %s %s wakes no sender", rows[i].method, rows[i].target, body);
 		raw_close(w);
+		forget_all(state);
+	}
+}
+
+/* What ends by time makes room, though no receive has come. */
+TEST(time_wakes_a_sender)
+{
+	static const char *const messages[] = { "{\"body\":1,\"max_receives\":1}", "{\"body\":1,\"ttl_ms\":300}" };
+
+	for (int i = 0; i < 2; i++) {
+		configure("{\"max_messages\":1,\"visibility_ms\":300}");
+		assert_status(send_body(messages[i]), 201);
+		if (i == 0)
+			assert_int_equal(count_in(receive(NULL)), 1);
+		struct raw *w = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":60000}", "");
+		assert_status(waiter_answer(w, SEND, SOON_MS), 201);
+		assert_int_equal(count_of("/ready"), 1);
+		raw_close(w);
+		forget_all(state);
+	}
+}
+
+/* A message that takes the place of one that does not count needs room. */
+TEST(what_is_replaced_may_need_room)
+{
+	static const char *const ends[] = { "{\"acknowledge\":[\"$\"]}", "{\"reject\":[{\"receipt\":\"$\",\"dead\":true}]}" };
+	char body[256];
+
+	for (int i = 0; i < 2; i++) {
+		configure("{\"max_messages\":1,\"result_ms\":60000}");
+		assert_status(send_body("{\"id\":\"a\",\"body\":1}"), 201);
+		with_receipt(ends[i], receipt_in(receive(NULL)), body);
+		assert_status(post("/settle", body, NULL), 200);
+		assert_status(send_body("{\"id\":\"b\",\"body\":1}"), 201);
+		assert_problem(send_body("{\"id\":\"a\",\"body\":2,\"on_duplicate\":\"replace\"}"), 409, "queue_full", "none");
+		assert_status(send_body("{\"id\":\"b\",\"body\":2,\"on_duplicate\":\"replace\"}"), 200);
+		struct answer a = send_body("{\"messages\":[{\"id\":\"a\",\"body\":2},"
+					    "{\"id\":\"b\",\"body\":3,\"on_duplicate\":\"replace\"}]}");
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/messages/0/outcome"), i == 0 ? "kept" : "kept_dead");
+		assert_counts(1, 0, 0, i);
 		forget_all(state);
 	}
 }

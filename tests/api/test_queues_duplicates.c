@@ -59,6 +59,19 @@ TEST(a_batch_has_each_outcome)
 	assert_string_equal(text_at(a, "/messages/0/headers/n"), "2");
 }
 
+/* A message of a group that returns uncounted comes again before those that were sent later. */
+TEST(a_returned_message_keeps_its_place)
+{
+	char target[256];
+
+	assert_status(send_body("{\"messages\":[{\"body\":1,\"group\":\"g\"},{\"body\":2,\"group\":\"g\"}]}"), 201);
+	snprintf(target, sizeof(target), "/deliveries/%s/reject", text_at(receive(NULL), "/messages/0/receipt"));
+	assert_status(post(target, "{\"counted\":false}", NULL), 200);
+	struct answer a = receive("{\"limit\":2}");
+	assert_int_equal(int_at(a, "/messages/0/body"), 1);
+	assert_int_equal(int_at(a, "/messages/1/body"), 2);
+}
+
 TEST(a_retry_gets_the_first_outcome)
 {
 	static const char *const body = "{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"replace\"}";
