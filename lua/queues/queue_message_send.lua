@@ -204,6 +204,8 @@ end
 if drops or timed or (ready[1] and delayed[1]) or promote_touched then
 --@include queue_types
   check_types()
+end
+if timed then
   redis.call('ZCARD', groups_key)
 end
 if drops then
