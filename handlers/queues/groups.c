@@ -118,29 +118,37 @@ static void answer_group(struct request *req, struct text queue, const struct re
 	answer_end(req);
 }
 
+static void pause_again(struct request *req, const struct reply *r);
+
 static void on_paused(struct request *req, const struct reply *r)
 {
 	const struct queue_group_pause_input *in = req->input;
 
-	answer_group(req, in->name, r);
+	if (reply_outcome(r) == QUEUE_GROUP_PAUSE_UNSETTLED)
+		queue_settle_first(req, in->name, pause_again);
+	else
+		answer_group(req, in->name, r);
 }
 
-static void pause(struct request *req, const struct reply *r)
+static void pause(struct request *req, const struct queue_group_pause_input *in, bool again)
 {
-	const struct queue_group_pause_input *in = req->input;
-
-	(void)r;
 	struct call *c = queue_call(req, &queue_group_pause_script, in->name);
 
 	call_text(c, in->group);
 	call_int(c, in->for_ms);
+	call_int(c, again);
 	call_send(c, on_paused);
 }
 
-/* What has ended, such as a delivery of the group, is settled first: the answer counts it. */
+static void pause_again(struct request *req, const struct reply *r)
+{
+	(void)r;
+	pause(req, req->input, true);
+}
+
 void queue_group_pause(struct request *req, const struct queue_group_pause_input *in)
 {
-	queue_settle_first(req, in->name, pause);
+	pause(req, in, false);
 }
 
 static void on_resumed(struct request *req, const struct reply *r)

@@ -8,8 +8,7 @@
 -- ttl as expired. This is exact for the first 250 of each, as many as a change of the settings
 -- settles; more count as ready, or where they are.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
---@include queue_ttl
+--@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
 local names = {}
 for name in pairs(UNSET) do
@@ -32,12 +31,14 @@ end
 
 -- Messages past their ttl are in `ready`, `order` and `delayed`, and do not count there.
 local gone, is_gone = { [ready_key] = 0, [order_key] = 0, [delayed_key] = 0 }, {}
-local gone_due = 0
-local gone_messages, timed = past_ttl('250')
-for _, m in ipairs(gone_messages) do
-  is_gone[m.member], gone[m.place] = true, gone[m.place] + 1
-  gone_due = gone_due + (m.place == delayed_key and m.at <= now and 1 or 0)
-  expired = expired + 1
+local gone_due, has_timed = 0, redis.call('ZCOUNT', groups_key, '-' .. instant, '(0') > 0
+if has_timed then -- the functions that find them are made only here
+--@include queue_find queue_ttl
+  for _, m in ipairs(past_ttl('250')) do
+    is_gone[m.member], gone[m.place] = true, gone[m.place] + 1
+    gone_due = gone_due + (m.place == delayed_key and m.at <= now and 1 or 0)
+    expired = expired + 1
+  end
 end
 
 -- first_score(key, from): the score of the first message from `from` on that counts.
@@ -91,7 +92,7 @@ local reply = {
 add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at') or -1
 local is_schedule_due = setting('schedule_at') <= now and setting('paused') == 0
-local is_unsettled = is_schedule_due or timed[1] or due_now > 0 or ended_count > 0
+local is_unsettled = is_schedule_due or has_timed or due_now > 0 or ended_count > 0
   or (rules or has_paused) and redis.call('ZCOUNT', groups_key, '0', instant) > 0
 reply[#reply + 1] = is_unsettled and 1 or 0
 return reply

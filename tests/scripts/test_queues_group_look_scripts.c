@@ -184,7 +184,7 @@ TEST(a_foreign_order_is_refused)
 
 static void pause(const char *group, const char *for_ms)
 {
-	run(&r, &queue_group_pause_script, queue_keys("q"), ARGS(group, for_ms));
+	run(&r, &queue_group_pause_script, queue_keys("q"), ARGS(group, for_ms, "1"));
 }
 
 TEST(a_pause_holds_the_head)

@@ -1,13 +1,15 @@
 -- queue_group_pause: delivers no message of a group for a time. Messages in flight are not
 -- affected.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 group, 2 for how many ms; a pause that lasts longer stays
+-- ARGV  1 group, 2 for how many ms; a pause that lasts longer stays, 3 '1': queue_settle was called
 --@reply 1 paused: group [queue_group]
 --@reply -1 absent
--- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
+--@reply -2 unsettled
+-- The group is as it is afterwards. absent: the queue does not exist; nothing is changed. unsettled:
+-- nothing is changed; call queue_settle first.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_group_look
+--@include queue_group_look queue_schedule queue_unsettled
 check_types()
 local group = ARGV[1]
 local stored = redis.call('HMGET', queue_key, 'layout', 'group_paused_until')
@@ -15,6 +17,8 @@ local layout = stored[1]
 --@include queue_layout
 if redis.call('EXISTS', queue_key) == 0 then
   return { -1, now }
+elseif ARGV[3] ~= '1' and is_unsettled() then
+  return { -2, now }
 end
 local until_ms = now + tonumber(ARGV[2])
 local scores = redis.call('ZMSCORE', groups_key, 'h' .. group, 'p' .. group)
