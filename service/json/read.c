@@ -364,6 +364,13 @@ static bool read_word(struct reader *r, const char *word)
 	return true;
 }
 
+static bool fail_value(struct reader *r)
+{
+	return fail(r, strncmp(r->at, "\xef\xbb\xbf", 3) == 0
+			       ? "a byte order mark (BOM) is there: send UTF-8 without it"
+			       : "a value is expected");
+}
+
 static bool read_value(struct reader *r, struct json *v, const void *place)
 {
 	switch (*r->at) {
@@ -384,7 +391,7 @@ static bool read_value(struct reader *r, struct json *v, const void *place)
 	case 'n':
 		return read_word(r, "null");
 	default:
-		return *r->at == '-' || is_digit(*r->at) ? read_number(r, v) : fail(r, "a value is expected");
+		return *r->at == '-' || is_digit(*r->at) ? read_number(r, v) : fail_value(r);
 	}
 }
 

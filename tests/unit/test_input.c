@@ -354,7 +354,9 @@ TEST(hints)
 		{ "POST", "/ratelimit", "",
 		  " is required: a JSON object with key, limit, window_ms\n/key is required, unless checks is given\n"
 		  "/limit is required, unless checks or policy is given\n/window_ms is required, unless checks or policy is given\n" },
-		{ "POST", "/ratelimit", "[]", " must be an object, not an array\n" },
+		{ "POST", "/ratelimit", "[]",
+		  " must be an object, not an array; PHP writes an empty object for (object)[]\n" },
+		{ "POST", "/ratelimit", "[1]", " must be an object, not an array\n" },
 		{ "POST", "/locks/l", "1.5", " must be an object, not a real number\n" },
 		{ "POST", "/counters/c/increment", "\"x\"", " must be an object, not a string\n" },
 		{ "POST", "/queues/q/settle", "", " is required: a JSON object\n" },
