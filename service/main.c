@@ -20,6 +20,7 @@
 
 #include "access/access.h"
 #include "access/cors.h"
+#include "access/site.h"
 #include "check.h"
 #include "core/arena.h"
 #include "core/loop.h"
@@ -270,6 +271,7 @@ static bool read_files(void)
 
 	ok = access_open() && ok;
 	ok = cors_open() && ok;
+	ok = site_open() && ok;
 	ok = patterns_open() && ok;
 	ok = (config()->embedded || credentials_open(config()->redis)) && ok;
 	return topology_check() && ok;

@@ -472,6 +472,10 @@ def limits():
         "From about 15 KiB on, counted the same way, they exceed the memory that libmicrohttpd has for a connection. Then "
         "libmicrohttpd refuses the request with the same status and a page in HTML, or closes the connection. With "
         "`--access-log=all` the log has a line for each such request.", 100)]
+    out += ["", *textwrap.wrap(
+        "libmicrohttpd also refuses other requests itself, before the daemon sees them. A request without Host, or with a "
+        "Content-Length that is not a number, such as `+2`, gets 400 and a page in HTML. A request whose target contains "
+        "a raw blank is answered in the same way, or its connection is closed without an answer.", 100)]
     out += ["", "## Of fields", ""]
     out += textwrap.wrap(
         "Bounds of the fields and query parameters of requests. [Names](reference.md#names) in paths have 1 to 200 bytes. "

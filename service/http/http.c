@@ -113,13 +113,12 @@ static bool check_addresses(void)
 
 static void add_client(const struct listener *by, int fd)
 {
-	http_server_add(&servers[has_tls() && !by->is_unix ? SECURE : PLAIN], fd);
+	http_server_add(&servers[has_tls() && !by->is_unix ? SECURE : PLAIN], by, fd);
 }
 
 static void add_health_client(const struct listener *by, int fd)
 {
-	(void)by;
-	http_server_add(&servers[HEALTH], fd);
+	http_server_add(&servers[HEALTH], by, fd);
 }
 
 /*
