@@ -149,8 +149,9 @@ static void print_hint(void)
 	const char *address = http_address(0);
 
 	/* Every address includes the loopback, which curl and browsers reach everywhere. */
-	if (strncmp(address, "http://0.0.0.0:", 15) == 0) {
-		snprintf(loopback, sizeof(loopback), "http://127.0.0.1:%s", address + 15);
+	if (strncmp(address, "http://0.0.0.0:", 15) == 0 || strncmp(address, "http://[::]:", 12) == 0) {
+		snprintf(loopback, sizeof(loopback), "http://%s%s", address[7] == '[' ? "localhost" : "127.0.0.1",
+			 strrchr(address, ':'));
 		address = loopback;
 	}
 	lseek(STDOUT_FILENO, 0, SEEK_END); /* with "> FILE 2>&1" the log has appended to that file */

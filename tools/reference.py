@@ -47,7 +47,7 @@ CONSTANTS = [
     ("tokens in the file of `--tokens`", "service/access/token_file.c", "MAX_TOKENS", "tokens"),
     ("the file of `--tokens`", "service/access/token_file.c", "MAX_FILE_BYTES", "bytes"),
     ("origins of `--cors-origins`", "service/access/cors.c", "MAX_ORIGINS", "origins"),
-    ("addresses of `--listen`", "service/net/listener.h", "LISTENER_ADDRESSES_MAX", "addresses"),
+    ("addresses of `--listen`", "service/net/listener_address.h", "LISTENER_ADDRESSES_MAX", "addresses"),
     ("the prefix of keys", "service/process/config.c", "MAX_PREFIX", "bytes"),
     ("open requests of push", "service/outbound/outbound.h", "OUTBOUND_MOST", "requests"),
     ("the header of an answer to a push", "service/outbound/outbound.h", "OUTBOUND_HEAD_MAX", "bytes"),

@@ -3,8 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "process/option.h"
 #include "process/secret.h"
@@ -142,6 +145,7 @@ static bool set(const struct option_row *row, const char *value, enum source sou
 
 static void set_defaults(void)
 {
+	memset(lines, 0, sizeof(lines));
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].kind == KIND_INT)
 			*(int64_t *)slot(&rows[i]) = rows[i].default_number;
@@ -184,27 +188,61 @@ static bool load_line(char *line, const char *path, int number)
 	snprintf(where, sizeof(where), "%.2000s:%d: %s", path, number, row ? row->flag : "");
 	if (!row)
 		return option_refuse_name(where, "", name, strlen(name));
+	if (lines[row - rows]) {
+		fprintf(stderr, "patternd: %s: line %d has set it already\n", where, lines[row - rows]);
+		return false;
+	}
 	lines[row - rows] = number;
 	return set(row, trimmed(equals + 1), FROM_FILE, where);
+}
+
+/* Opens a regular file: others, such as a pipe or /dev/zero, may never end. */
+static FILE *open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat is = { 0 };
+	FILE *f = fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode) ? fdopen(fd, "r") : NULL;
+
+	if (!f)
+		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path,
+			fd >= 0 && !S_ISREG(is.st_mode) ? "it is not a regular file" : strerror(errno));
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+/* Reads a line with its end, as far as it fits, and adds a NUL. Returns its length; 0: there is none. */
+static size_t read_line(FILE *f, char line[LINE_MAX_BYTES])
+{
+	size_t n = 0;
+
+	for (int c = 0; n < LINE_MAX_BYTES - 1 && c != '\n' && (c = getc(f)) != EOF;)
+		line[n++] = (char)c;
+	line[n] = '\0';
+	return n;
 }
 
 static bool load_file(const char *path)
 {
 	char line[LINE_MAX_BYTES];
-	FILE *f = fopen(path, "re");
-	bool ok = true;
+	FILE *f = open_file(path);
+	bool ok = f != NULL;
+	size_t len;
 
-	if (!f) {
-		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
+	if (!f)
 		return false;
-	}
 	file_path = path;
-	for (int number = 1; fgets(line, sizeof(line), f); number++) {
-		if (strlen(line) == sizeof(line) - 1) {
+	for (int number = 1; (len = read_line(f, line)) > 0; number++) {
+		if (len == sizeof(line) - 1) {
 			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
 				sizeof(line) - 2);
 			ok = false;
 			break; /* the rest is not a line */
+		}
+		if (strlen(line) < len) {
+			fprintf(stderr, "patternd: %s:%d: the line contains a NUL\n", path, number);
+			ok = false;
+			continue;
 		}
 		ok = load_line(line, path, number) && ok;
 	}
