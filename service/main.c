@@ -299,7 +299,7 @@ static int check_config(bool ok)
 	config_print();
 	access_print();
 	patterns_print();
-	https_print();
+	ok = https_print() && ok;
 	return ok && unknown_variables == 0 ? EXIT_SUCCESS : EXIT_OPTIONS;
 }
 
@@ -317,6 +317,7 @@ static int serve(void)
 				  "for trying patternd out: a private Redis with its data in %s", embedded_folder());
 		log_addresses("listening", http_address);
 		log_addresses("health_listening", http_health_address);
+		https_warn();
 		notify_manager("READY=1");
 		log_flush();
 		loop_run(iterate);
