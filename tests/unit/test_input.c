@@ -357,6 +357,19 @@ TEST(hints)
 		{ "POST", "/ratelimit", "[]",
 		  " must be an object, not an array; PHP writes an empty object for (object)[]\n" },
 		{ "POST", "/ratelimit", "[1]", " must be an object, not an array\n" },
+		{ "PUT", "/sales/s", "{\"stock\":1,\"opens_at_ms\":1795219450,\"closes_at_ms\":1795219450378000}",
+		  "/opens_at_ms must be from 1000000000000 to 253402300799999, not 1795219450; "
+		  "it looks like seconds, and milliseconds are expected\n"
+		  "/closes_at_ms must be from 1000000000000 to 253402300799999, not 1795219450378000; "
+		  "it looks like microseconds, and milliseconds are expected\n" },
+		{ "PATCH", "/queues/q/schedules/s", "{\"start_at_ms\":1}",
+		  "/start_at_ms must be from 1000000000000 to 253402300799999, not 1; "
+		  "Unix milliseconds are expected\n" },
+		{ "POST", "/pv/home", "{\"at_ms\":1795219450}",
+		  "/at_ms must be from 1000000000000 to 4102444800000, not 1795219450; "
+		  "it looks like seconds, and milliseconds are expected\n" },
+		{ "GET", "/locks/l/history?after_at_ms=-1", NULL,
+		  "?after_at_ms must be from 0 to 9007199254740991, not -1\n" },
 		{ "POST", "/locks/l", "1.5", " must be an object, not a real number\n" },
 		{ "POST", "/counters/c/increment", "\"x\"", " must be an object, not a string\n" },
 		{ "POST", "/queues/q/settle", "", " is required: a JSON object\n" },
