@@ -58,7 +58,7 @@ static bool refuse_https(void)
 static bool first_address(const char *option, const char *list, bool tcp_is_https, struct listener_address *out)
 {
 	struct listener_address all[LISTENER_ADDRESSES_MAX];
-	size_t count = listener_addresses_parse(option, list, all), i = 0;
+	size_t count = listener_address_parse(option, list, all), i = 0;
 
 	while (tcp_is_https && i < count && !all[i].is_unix)
 		i++;

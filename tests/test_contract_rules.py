@@ -334,8 +334,8 @@ def locations(c):
 
 
 def instants_are_milliseconds(c):
-    """An instant in a request, `at_ms` or `..._at_ms`, is at least 10^12, so that seconds are not taken for
-    milliseconds. Only a default of 0, before all instants, is exempt.
+    """An instant in a request, `at_ms` or `..._at_ms`, is at least 10^12, so that seconds are not
+    taken for milliseconds. Only a default of 0, before all instants, is exempt.
     """
     named = [member for node in c.requests.values() for member in node.get("properties", {}).items()]
     named += [(node["name"], node["schema"]) for node in c.requests.values() if "in" in node and "schema" in node]

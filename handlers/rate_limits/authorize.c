@@ -38,7 +38,7 @@ static bool is_key(struct text value)
 static struct text key_from(struct request *req, const char *header)
 {
 	unsigned lines;
-	/* Blanks at the end are not part of the value, but libmicrohttpd 0.9.75 leaves them there. */
+	/* libmicrohttpd 0.9.75 leaves blanks at the end, which are not part of the value. */
 	struct text value = text_trimmed(req->asked.header(req, header, &lines));
 
 	if (lines > 1) {

@@ -17,7 +17,7 @@ const char cors_exposed[] =
 	"RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
 	"X-Request-ID";
 
-/* The headers that every operation accepts. Libraries for tracing add the last three to each request. */
+/* The headers that every operation accepts. The last three are added by libraries for tracing. */
 static const char own_headers[] =
 	"Accept, Authorization, Content-Type, Idempotency-Key, Idempotency-TTL-Ms, If-Match, If-None-Match, "
 	"X-Request-ID, traceparent, tracestate, baggage";
@@ -43,7 +43,7 @@ static const char *behind_host(const char *at, bool is_web)
 
 /*
  * Checks the form that browsers send: scheme://host[:port], in lower case, without a default port.
- * Schemes other than http and https are those of applications and extensions.
+ * Applications and extensions have other schemes than http and https.
  */
 bool cors_is_origin(const char *s)
 {

@@ -16,7 +16,10 @@
 struct operation;
 struct request;
 
-/* Parses --cors-origins and --cors-headers. If that fails, writes one line to stderr and returns false. */
+/*
+ * Parses --cors-origins and --cors-headers. If that fails, writes one line to stderr and returns
+ * false.
+ */
 bool cors_open(void);
 void cors_close(void);
 

@@ -61,7 +61,7 @@ static bool has_health(void)
 static unsigned sockets_of(const char *option, const char *list)
 {
 	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
-	size_t count = *list ? listener_addresses_parse(option, list, addresses) : 0;
+	size_t count = *list ? listener_address_parse(option, list, addresses) : 0;
 	unsigned n = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -119,7 +119,7 @@ static bool check_privacy(const struct listener_list *list)
 static void parse(struct listener_list *list, const char *option, const char *text)
 {
 	list->option = option;
-	list->count = listener_addresses_parse(option, text, list->addresses);
+	list->count = listener_address_parse(option, text, list->addresses);
 }
 
 static bool check_addresses(void)
@@ -127,11 +127,11 @@ static bool check_addresses(void)
 	static struct listener_list listen, health;
 
 	parse(&listen, "listen", config()->listen);
-	bool ok = check_privacy(&listen) && listener_list_check(&listen, NULL);
+	bool ok = check_privacy(&listen) && listener_address_check(&listen, NULL);
 	if (!has_health())
 		return ok;
 	parse(&health, "health-listen", config()->health_listen);
-	return health.count > 0 && listener_list_check(&health, &listen) && ok;
+	return health.count > 0 && listener_address_check(&health, &listen) && ok;
 }
 
 static void add_client(const struct listener *by, int fd)

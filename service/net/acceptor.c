@@ -141,7 +141,7 @@ static bool open_all(struct acceptor *a, const struct listener_address *item, st
 bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode)
 {
 	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
-	size_t count = listener_addresses_parse(option, list, addresses);
+	size_t count = listener_address_parse(option, list, addresses);
 	/*
 	 * If [::] is the only address, it also serves IPv4. Beside others it would conflict with
 	 * 0.0.0.0.

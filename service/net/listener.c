@@ -179,7 +179,7 @@ static const char *listen_unix(struct listener *l, const char *path, mode_t mode
 	int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (lock >= 0)
 		flock(lock, LOCK_EX);
-	const char *why = listener_path_flaw(path);
+	const char *why = listener_address_flaw(path);
 	if (!why)
 		why = clear_stale(path);
 	if (!why)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "core/text.h"
@@ -66,8 +65,7 @@ static bool parse_one(const char *option, const char *at, size_t len, struct lis
 	return true;
 }
 
-size_t listener_addresses_parse(const char *option, const char *list,
-				struct listener_address out[LISTENER_ADDRESSES_MAX])
+size_t listener_address_parse(const char *option, const char *list, struct listener_address out[LISTENER_ADDRESSES_MAX])
 {
 	size_t count = 0;
 
@@ -168,7 +166,7 @@ size_t listener_address_expand(const char *option, const struct listener_address
 
 /* ---- Check ---- */
 
-const char *listener_path_flaw(const char *path)
+const char *listener_address_flaw(const char *path)
 {
 	struct stat s;
 	char folder[LISTENER_HOST_BYTES];
@@ -220,13 +218,13 @@ static bool is_taken(const struct listener_address *a, bool alone, const struct 
 	return false;
 }
 
-bool listener_list_check(const struct listener_list *list, const struct listener_list *other)
+bool listener_address_check(const struct listener_list *list, const struct listener_list *other)
 {
 	bool ok = true;
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct listener_address *a = &list->addresses[i];
-		const char *why = a->is_unix ? listener_path_flaw(a->host) : NULL;
+		const char *why = a->is_unix ? listener_address_flaw(a->host) : NULL;
 		if (is_taken(a, list->count == 1, list, i))
 			why = "the option has this address already";
 		else if (other && is_taken(a, list->count == 1, other, other->count))

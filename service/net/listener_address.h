@@ -33,8 +33,8 @@ struct listener_list {
  * Parses a list separated by commas, and opens nothing. Returns the number of addresses, or 0 after
  * one line on stderr that names `option`.
  */
-size_t listener_addresses_parse(const char *option, const char *list,
-				struct listener_address out[LISTENER_ADDRESSES_MAX]);
+size_t listener_address_parse(const char *option, const char *list,
+			      struct listener_address out[LISTENER_ADDRESSES_MAX]);
 
 /* Writes the address in the form of the option. */
 void listener_address_print(const struct listener_address *a, char *out, size_t size);
@@ -59,13 +59,13 @@ size_t listener_address_expand(const char *option, const struct listener_address
 			       struct listener_address out[LISTENER_OF_NAME_MAX]);
 
 /* Returns NULL, or why no Unix socket can be made at the path. */
-const char *listener_path_flaw(const char *path);
+const char *listener_address_flaw(const char *path);
 
 /*
  * Finds what can be known before a socket is opened: an address that is twice in the list, or also
  * in the other one (NULL: there is none), and a path without a folder. If there is a fault, writes
  * a line to stderr for each and returns false.
  */
-bool listener_list_check(const struct listener_list *list, const struct listener_list *other);
+bool listener_address_check(const struct listener_list *list, const struct listener_list *other);
 
 #endif

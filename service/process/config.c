@@ -3,12 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "process/config_file.h"
 #include "process/option.h"
 #include "process/secret.h"
 #include "version.h"
@@ -40,7 +38,7 @@ static const struct option_row rows[] = {
 #include "process/options.def"
 };
 
-enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), LINE_MAX_BYTES = 4096 };
+enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), WHERE_BYTES = 4096 };
 
 enum source { FROM_DEFAULT, FROM_FILE, FROM_VARIABLE, FROM_FLAG };
 static const char *const source_names[] = { "default", "file", "environment", "flag" };
@@ -165,7 +163,7 @@ static char *trimmed(char *s)
 
 static bool load_line(char *line, const char *path, int number)
 {
-	char where[LINE_MAX_BYTES];
+	char where[WHERE_BYTES];
 
 	/* A # starts a comment only at the start of a line or after a blank. */
 	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
@@ -196,62 +194,10 @@ static bool load_line(char *line, const char *path, int number)
 	return set(row, trimmed(equals + 1), FROM_FILE, where);
 }
 
-/* Opens a regular file: others, such as a pipe or /dev/zero, may never end. */
-static FILE *open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat is = { 0 };
-	FILE *f = fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode) ? fdopen(fd, "r") : NULL;
-
-	if (!f)
-		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path,
-			fd >= 0 && !S_ISREG(is.st_mode) ? "it is not a regular file" : strerror(errno));
-	if (!f && fd >= 0)
-		close(fd);
-	return f;
-}
-
-/* Reads a line with its end, as far as it fits, and adds a NUL. Returns its length; 0: there is none. */
-static size_t read_line(FILE *f, char line[LINE_MAX_BYTES])
-{
-	size_t n = 0;
-
-	for (int c = 0; n < LINE_MAX_BYTES - 1 && c != '\n' && (c = getc(f)) != EOF;)
-		line[n++] = (char)c;
-	line[n] = '\0';
-	return n;
-}
-
 static bool load_file(const char *path)
 {
-	char line[LINE_MAX_BYTES];
-	FILE *f = open_file(path);
-	bool ok = f != NULL;
-	size_t len;
-
-	if (!f)
-		return false;
 	file_path = path;
-	for (int number = 1; (len = read_line(f, line)) > 0; number++) {
-		if (len == sizeof(line) - 1) {
-			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
-				sizeof(line) - 2);
-			ok = false;
-			break; /* the rest is not a line */
-		}
-		if (strlen(line) < len) {
-			fprintf(stderr, "patternd: %s:%d: the line contains a NUL\n", path, number);
-			ok = false;
-			continue;
-		}
-		ok = load_line(line, path, number) && ok;
-	}
-	if (ferror(f)) {
-		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
-		ok = false;
-	}
-	fclose(f);
-	return ok;
+	return config_file_read(path, load_line);
 }
 
 /* Returns the value of PATTERND_X in `environment`, or NULL. */
