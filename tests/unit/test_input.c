@@ -357,6 +357,8 @@ TEST(hints)
 		{ "POST", "/ratelimit", "[]",
 		  " must be an object, not an array; PHP writes an empty object for (object)[]\n" },
 		{ "POST", "/ratelimit", "[1]", " must be an object, not an array\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":[],\"headers\":[]}",
+		  "/headers must be an object, not an array; PHP writes an empty object for (object)[]\n" },
 		{ "POST", "/locks/l", "1.5", " must be an object, not a real number\n" },
 		{ "POST", "/counters/c/increment", "\"x\"", " must be an object, not a string\n" },
 		{ "POST", "/queues/q/settle", "", " is required: a JSON object\n" },
