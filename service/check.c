@@ -58,7 +58,7 @@ static bool refuse_https(void)
 static bool first_address(const char *option, const char *list, bool tcp_is_https, struct listener_address *out)
 {
 	struct listener_address all[LISTENER_ADDRESSES_MAX];
-	size_t count = listener_addresses_parse(option, list, all), i = 0;
+	size_t count = listener_address_parse(option, list, all), i = 0;
 
 	while (tcp_is_https && i < count && !all[i].is_unix)
 		i++;
@@ -140,21 +140,13 @@ static int connect_unix(const char *path)
 	return -1;
 }
 
-/* Returns the loopback for a daemon that listens on every address. */
-static const char *connectable_host(const char *host)
-{
-	if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "*") == 0)
-		return "127.0.0.1";
-	return strcmp(host, "::") == 0 ? "::1" : host;
-}
-
-static int connect_tcp(const struct listener_address *to)
+static int connect_host(const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
 	int fd = -1;
 
-	if (getaddrinfo(connectable_host(to->host), to->port, &hints, &found) != 0)
+	if (getaddrinfo(host, port, &hints, &found) != 0)
 		return -1;
 	for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -165,6 +157,15 @@ static int connect_tcp(const struct listener_address *to)
 	}
 	freeaddrinfo(found);
 	return fd;
+}
+
+/* A daemon that listens on every address is asked by the loopback, which may lack IPv6. */
+static int connect_tcp(const struct listener_address *to)
+{
+	bool is_any_6 = strcmp(to->host, "::") == 0, is_any = strcmp(to->host, "0.0.0.0") == 0;
+	int fd = is_any ? -1 : connect_host(is_any_6 ? "::1" : to->host, to->port);
+
+	return fd >= 0 || !(is_any || is_any_6) ? fd : connect_host("127.0.0.1", to->port);
 }
 
 /* Reads the response as far as it fits, and adds a NUL. False: there is none. */

@@ -20,6 +20,7 @@
 
 #include "access/access.h"
 #include "access/cors.h"
+#include "access/site.h"
 #include "check.h"
 #include "core/arena.h"
 #include "core/loop.h"
@@ -148,8 +149,9 @@ static void print_hint(void)
 	const char *address = http_address(0);
 
 	/* Every address includes the loopback, which curl and browsers reach everywhere. */
-	if (strncmp(address, "http://0.0.0.0:", 15) == 0) {
-		snprintf(loopback, sizeof(loopback), "http://127.0.0.1:%s", address + 15);
+	if (strncmp(address, "http://0.0.0.0:", 15) == 0 || strncmp(address, "http://[::]:", 12) == 0) {
+		snprintf(loopback, sizeof(loopback), "http://%s%s", address[7] == '[' ? "localhost" : "127.0.0.1",
+			 strrchr(address, ':'));
 		address = loopback;
 	}
 	lseek(STDOUT_FILENO, 0, SEEK_END); /* with "> FILE 2>&1" the log has appended to that file */
@@ -270,6 +272,7 @@ static bool read_files(void)
 
 	ok = access_open() && ok;
 	ok = cors_open() && ok;
+	ok = site_open() && ok;
 	ok = patterns_open() && ok;
 	ok = (config()->embedded || credentials_open(config()->redis)) && ok;
 	return topology_check() && ok;
@@ -296,7 +299,7 @@ static int check_config(bool ok)
 	config_print();
 	access_print();
 	patterns_print();
-	https_print();
+	ok = https_print() && ok;
 	return ok && unknown_variables == 0 ? EXIT_SUCCESS : EXIT_OPTIONS;
 }
 
@@ -314,6 +317,7 @@ static int serve(void)
 				  "for trying patternd out: a private Redis with its data in %s", embedded_folder());
 		log_addresses("listening", http_address);
 		log_addresses("health_listening", http_health_address);
+		https_warn();
 		notify_manager("READY=1");
 		log_flush();
 		loop_run(iterate);

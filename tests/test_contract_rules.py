@@ -333,6 +333,21 @@ def locations(c):
             yield operation, f"POST {path}: the path of its Location needs GET"
 
 
+def instants_are_milliseconds(c):
+    """An instant in a request, `at_ms` or `..._at_ms`, is at least 10^12, so that seconds are not
+    taken for milliseconds. Only a default of 0, before all instants, is exempt.
+    """
+    named = [member for node in c.requests.values() for member in node.get("properties", {}).items()]
+    named += [(node["name"], node["schema"]) for node in c.requests.values() if "in" in node and "schema" in node]
+    for name, schema in named:
+        schema = c.follow(schema)
+        alternatives = [c.follow(s) for s in schema.get("oneOf", schema.get("anyOf", [schema]))]
+        for part in alternatives:
+            is_instant = re.fullmatch(r"(\w+_)?at_ms", str(name)) and is_schema(part) and "integer" in types_of(part)
+            if is_instant and part.get("default") != 0 and part.get("minimum") != 10**12:
+                yield part, f"{name}: minimum: {10**12}"
+
+
 def defaults_have_reasons(c):
     """Each default of a request has x-why: why it is the default, and how to choose another value.
     """
@@ -456,6 +471,7 @@ RULES = (
     integers_are_integers,
     retry_after,
     locations,
+    instants_are_milliseconds,
     defaults_have_reasons,
     scopes,
     operation_ids,

@@ -47,7 +47,7 @@ CONSTANTS = [
     ("tokens in the file of `--tokens`", "service/access/token_file.c", "MAX_TOKENS", "tokens"),
     ("the file of `--tokens`", "service/access/token_file.c", "MAX_FILE_BYTES", "bytes"),
     ("origins of `--cors-origins`", "service/access/cors.c", "MAX_ORIGINS", "origins"),
-    ("addresses of `--listen`", "service/net/listener.h", "LISTENER_ADDRESSES_MAX", "addresses"),
+    ("addresses of `--listen`", "service/net/listener_address.h", "LISTENER_ADDRESSES_MAX", "addresses"),
     ("the prefix of keys", "service/process/config.c", "MAX_PREFIX", "bytes"),
     ("open requests of push", "service/outbound/outbound.h", "OUTBOUND_MOST", "requests"),
     ("the header of an answer to a push", "service/outbound/outbound.h", "OUTBOUND_HEAD_MAX", "bytes"),
@@ -472,6 +472,10 @@ def limits():
         "From about 15 KiB on, counted the same way, they exceed the memory that libmicrohttpd has for a connection. Then "
         "libmicrohttpd refuses the request with the same status and a page in HTML, or closes the connection. With "
         "`--access-log=all` the log has a line for each such request.", 100)]
+    out += ["", *textwrap.wrap(
+        "libmicrohttpd also refuses other requests itself, before the daemon sees them. A request without Host, or with a "
+        "Content-Length that is not a number, such as `+2`, gets 400 and a page in HTML. A request whose target contains "
+        "a raw blank is answered in the same way, or its connection is closed without an answer.", 100)]
     out += ["", "## Of fields", ""]
     out += textwrap.wrap(
         "Bounds of the fields and query parameters of requests. [Names](reference.md#names) in paths have 1 to 200 bytes. "

@@ -8,6 +8,7 @@
 
 #include "contract/route.h"
 #include "process/config.h"
+#include "request/accept.h"
 #include "request/answer.h"
 #include "request/request.h"
 
@@ -24,6 +25,13 @@ static void send(struct request *req, const struct web_asset *asset)
 	struct text known = req->asked.conditions ? req->asked.conditions->none_match : (struct text){ 0 };
 	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
 
+	answer_header(req, "Vary", "Accept-Encoding");
+	if (!accept_coding(req->asked.accept_encoding, "gzip")) {
+		answer_problem(
+			req, P_NOT_ACCEPTABLE,
+			"the pages are compressed with gzip, which Accept-Encoding excludes (curl: --compressed)");
+		return;
+	}
 	req->answer.cache_control = "no-cache"; /* cached, but revalidated each time */
 	answer_header(req, "ETag", "%s", asset->etag);
 	answer_header(req, "Content-Security-Policy", POLICY);

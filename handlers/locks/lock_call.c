@@ -92,7 +92,7 @@ void lock_out_released(struct json_out *o, struct text name, int64_t holds, bool
 
 bool lock_has_no_entry(struct request *req, const char *what)
 {
-	if (!req->asked.header(req, "Lock-Token").at)
+	if (!req->asked.header(req, "Lock-Token", NULL).at)
 		return false;
 	answer_field_problem(req, P_INVALID_VALUE,
 			     "Lock-Token:", "is not supported by %s, which has no re-entry; leave the header out",

@@ -32,20 +32,21 @@ static bool is_key(struct text value)
 }
 
 /*
- * Removes blanks at the end. They are not part of a header's value (RFC 9110 section 5.5), but
- * libmicrohttpd 0.9.75 leaves them there.
+ * Returns the key; absent: the request was answered. A proxy may add its line to the client's: then
+ * the first line would be the client's choice, and so would a list of both.
  */
-static struct text trimmed(struct text value)
-{
-	while (value.len && strchr(" \t", value.at[value.len - 1]))
-		value.len--;
-	return value;
-}
-
 static struct text key_from(struct request *req, const char *header)
 {
-	struct text value = trimmed(req->asked.header(req, header));
+	unsigned lines;
+	/* libmicrohttpd 0.9.75 leaves blanks at the end, which are not part of the value. */
+	struct text value = text_trimmed(req->asked.header(req, header, &lines));
 
+	if (lines > 1) {
+		answer_problem(req, P_MALFORMED_REQUEST,
+			       "the header %s was sent more than once, and has the key: let the proxy replace it",
+			       header);
+		return (struct text){ 0 };
+	}
 	if (value.len == 0)
 		return TEXT("-");
 	if (is_key(value) && !is_credential(header))
@@ -55,8 +56,8 @@ static struct text key_from(struct request *req, const char *header)
 }
 
 /*
- * Sets the key from the header that the request, or else the policy, names. False: neither names
- * one.
+ * Sets the key from the header that the request, or else the policy, names. False: the request was
+ * answered.
  */
 static bool set_key(struct request *req, const struct limit_policy *policy)
 {
@@ -64,8 +65,15 @@ static bool set_key(struct request *req, const struct limit_policy *policy)
 	struct limit_check *c = &limits->checks[0];
 	const char *header = limits->key_header.at ? limits->key_header.at : policy->key_header;
 
-	if (!c->key.at && *header)
+	if (c->key.at)
+		return true;
+	if (*header)
 		c->key = key_from(req, header);
+	else
+		answer_field_problem(
+			req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
+			req->op->tail ? "has no key_header; set it to the name of the header that has the key"
+				      : "is required, unless ?key_header is given or the policy has a key_header");
 	return c->key.at != NULL;
 }
 
@@ -76,11 +84,6 @@ static void find_key(struct request *req)
 
 	if (set_key(req, &limits->checks[0].policy))
 		ratelimit_decide(req);
-	else
-		answer_field_problem(
-			req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
-			req->op->tail ? "has no key_header; set it to the name of the header that has the key"
-				      : "is required, unless ?key_header is given or the policy has a key_header");
 }
 
 /*
@@ -92,7 +95,9 @@ static bool degrade(struct request *req, enum problem p, enum effect effect)
 	struct limit_request *limits = req->work;
 	const struct limit_policy *last = policy_cache_last(limits->checks[0].account.policy);
 
-	return last && problem_row(p)->status >= 500 && set_key(req, last) && ratelimit_degrade(req, p, effect);
+	if (!last || problem_row(p)->status < 500)
+		return false;
+	return !set_key(req, last) || ratelimit_degrade(req, p, effect);
 }
 
 static struct limit_request *take_one(struct request *req, struct text policy)

@@ -15,10 +15,9 @@ local now = now_ms()
 local bytes = redis.call('STRLEN', KEYS[1])
 local endless = ARGV[3] == ''
 local first, last = bit_range(bytes, ARGV[2], endless and '-1' or ARGV[3], ARGV[4])
-if bytes == 0 then
-  return {0, now, ARGV[1] == '0' and 0 or -1, -1, -1} -- as BITPOS: all bits are clear
-elseif first > last then
-  return {0, now, -1, -1, -1}
+-- BITPOS would answer with a bit before the range, or with none.
+if first > last then
+  return {0, now, endless and ARGV[1] == '0' and first or -1, -1, -1}
 end
 local stop = math.min(last, first + STEP_BITS - 1)
 local found = redis.call('BITPOS', KEYS[1], ARGV[1], digits(first), digits(stop), 'BIT')

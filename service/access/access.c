@@ -157,14 +157,14 @@ static bool depends_on_input(const struct operation *op)
 	return false;
 }
 
-bool access_admit(struct request *req, struct text authorization, unsigned times)
+bool access_admit(struct request *req, struct text authorization)
 {
 	unsigned char digest[TOKEN_DIGEST_BYTES];
 	const struct operation *op = req->op;
 
 	if (!table || !op->needs_token)
 		return true;
-	struct text given = times == 1 ? bearer(authorization) : (struct text){ 0 };
+	struct text given = bearer(authorization);
 	if (!given.at)
 		return refuse_token(req);
 	digest_sha256(given, digest);

@@ -34,7 +34,7 @@ void access_reload(void);
  * value. False: the request was answered with 401 or 403, which never reveals whether the token
  * exists.
  */
-bool access_admit(struct request *req, struct text authorization, unsigned times);
+bool access_admit(struct request *req, struct text authorization);
 
 /* Call it after the input was decoded: as access_admit, for the names in the input. */
 bool access_admit_input(struct request *req, const void *input);

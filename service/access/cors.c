@@ -1,6 +1,7 @@
 /* cors: see cors.h. */
 #include "access/cors.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,10 +17,10 @@ const char cors_exposed[] =
 	"RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
 	"X-Request-ID";
 
-/* The headers that every operation accepts. */
+/* The headers that every operation accepts. The last three are added by libraries for tracing. */
 static const char own_headers[] =
 	"Accept, Authorization, Content-Type, Idempotency-Key, Idempotency-TTL-Ms, If-Match, If-None-Match, "
-	"X-Request-ID, traceparent";
+	"X-Request-ID, traceparent, tracestate, baggage";
 
 static char *list; /* owned: a copy of the option, with a NUL after each origin */
 static const char *origins[MAX_ORIGINS];
@@ -27,30 +28,41 @@ static size_t origin_count;
 
 /* ---- The origins ---- */
 
+#define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
+
+/* Returns the end of a host; NULL: there is none. Hosts of the web are in lower case. */
+static const char *behind_host(const char *at, bool is_web)
+{
+	size_t len = *at == '[' ? strcspn(at, "]") + 1
+				: strspn(at, is_web ? LOWER "-._" : LOWER "-._ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+	if (*at == '[' && (len < 4 || at[len - 1] != ']' || strspn(at + 1, "0123456789abcdef:.") != len - 2))
+		return NULL;
+	return len > 0 ? at + len : NULL;
+}
+
 /*
  * Checks the form that browsers send: scheme://host[:port], in lower case, without a default port.
+ * Applications and extensions have other schemes than http and https.
  */
-static bool is_origin(const char *s)
+bool cors_is_origin(const char *s)
 {
-	bool secure = strncmp(s, "https://", 8) == 0;
-	const char *host = s + (secure ? 8 : 7);
+	size_t scheme = strspn(s, LOWER "+-.");
+	bool is_plain = strncmp(s, "http:", 5) == 0, is_secure = strncmp(s, "https:", 6) == 0;
 
-	if (!secure && strncmp(s, "http://", 7) != 0)
+	if (!islower((unsigned char)*s) || strncmp(s + scheme, "://", 3) != 0)
 		return false;
-	size_t len = *host == '[' ? strcspn(host, "]") + 1 : strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789-._");
-	if (*host == '[' && (len < 4 || host[len - 1] != ']' || strspn(host + 1, "0123456789abcdef:.") != len - 2))
-		return false;
-	const char *port = host + len;
-	if (len == 0 || *port == '\0')
-		return len > 0;
+	const char *port = behind_host(s + scheme + 3, is_plain || is_secure);
+	if (!port || *port == '\0')
+		return port != NULL;
 	size_t digits = strspn(port + 1, "0123456789");
 	return *port == ':' && digits > 0 && digits <= 5 && port[digits + 1] == '\0' && port[1] != '0' &&
-	       strcmp(port, secure ? ":443" : ":80") != 0;
+	       !(is_plain && strcmp(port, ":80") == 0) && !(is_secure && strcmp(port, ":443") == 0);
 }
 
 static bool add_origin(const char *one)
 {
-	if (!is_origin(one)) {
+	if (!cors_is_origin(one)) {
 		fprintf(stderr,
 			"patternd: --cors-origins: '%s' is not an origin: expected one like https://app.example or "
 			"http://localhost:3000, as browsers write it, without a path\n",
@@ -62,6 +74,24 @@ static bool add_origin(const char *one)
 		return false;
 	}
 	origins[origin_count++] = one;
+	return true;
+}
+
+/* Checks --cors-headers, which is sent as it is. */
+static bool check_headers(void)
+{
+	static const char token[] = LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ!#$%&'*+-.^_`|~";
+
+	for (struct text rest = text_of(config()->cors_headers); rest.len;) {
+		struct text one = text_trimmed(text_cut(&rest, ','));
+		if (one.len > 0 && strspn(one.at, token) >= one.len)
+			continue;
+		fprintf(stderr,
+			"patternd: --cors-headers: '%.*s' is not the name of a header: expected names like sentry-trace, "
+			"separated by commas\n",
+			(int)one.len, one.at);
+		return false;
+	}
 	return true;
 }
 
@@ -79,7 +109,7 @@ bool cors_open(void)
 			return false;
 		at += len + gap;
 	}
-	return true;
+	return check_headers();
 }
 
 void cors_close(void)
@@ -126,6 +156,7 @@ void cors_preflight(struct request *req, const struct operation *const *found, s
 				add(headers, sizeof(headers), found[i]->fields[k].name);
 	}
 	answer_header(req, "Access-Control-Allow-Methods", "%s", methods);
-	answer_header(req, "Access-Control-Allow-Headers", "%s", headers);
+	const char *more = config()->cors_headers;
+	answer_header(req, "Access-Control-Allow-Headers", "%s%s%s", headers, *more ? ", " : "", more);
 	answer_header(req, "Access-Control-Max-Age", "600");
 }

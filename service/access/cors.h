@@ -16,12 +16,18 @@
 struct operation;
 struct request;
 
-/* Parses the option. If that fails, writes one line to stderr and returns false. */
+/*
+ * Parses --cors-origins and --cors-headers. If that fails, writes one line to stderr and returns
+ * false.
+ */
 bool cors_open(void);
 void cors_close(void);
 
 /* Returns true if there are origins: responses then depend on Origin. */
 bool cors_is_on(void);
+
+/* Returns true for an origin that the option takes. */
+bool cors_is_origin(const char *s);
 
 /* Returns the origin, as static text, if it is allowed; else NULL. */
 const char *cors_origin(struct text origin);

@@ -2,9 +2,11 @@
 #include "access/site.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "access/cors.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
@@ -58,15 +60,41 @@ static bool is_in_list(const char *list, struct text name)
 	return false;
 }
 
+/* Returns true for what a Host header may name: a literal in its form, or a name without a port. */
+static bool is_host(struct text name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+
+	if (name.at[0] == '[')
+		return name.len > 2 && name.at[name.len - 1] == ']' && is_ip_literal(name);
+	return name.len > 0 && strspn(name.at, plain) >= name.len && name.at[name.len - 1] != '.';
+}
+
+bool site_open(void)
+{
+	for (struct text rest = text_of(config()->allowed_hosts); rest.len;) {
+		struct text one = text_trimmed(text_cut(&rest, ','));
+		if (is_host(one))
+			continue;
+		fprintf(stderr,
+			"patternd: --allowed-hosts: '%.*s' is not a host: expected names like api.example, separated by "
+			"commas, without port, scheme and wildcard\n",
+			(int)one.len, one.at);
+		return false;
+	}
+	return true;
+}
+
 /*
  * The owner of evil.example may point that name to 127.0.0.1 after a browser has loaded a page from
  * it (DNS rebinding). Requests of the page still carry the name, so only configured names are
- * served. IP literals cannot be rebound.
+ * served. IP literals cannot be rebound, and browsers cannot open a Unix socket, for which clients
+ * invent a name.
  */
 bool site_serves_host(struct request *req, struct text host)
 {
-	if (!host.at)
-		return true; /* this is HTTP/1.0; libmicrohttpd rejects HTTP/1.1 without Host */
+	if (!host.at || req->asked.by_unix)
+		return true; /* without Host this is HTTP/1.0; libmicrohttpd rejects HTTP/1.1 without it */
 	struct text name = host_name(host);
 	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
 			is_in_list(config()->allowed_hosts, name)))
@@ -77,11 +105,22 @@ bool site_serves_host(struct request *req, struct text host)
 	return false;
 }
 
+/* Some origins, such as "null", cannot be allowed: they do not name the page's site. */
+static bool refuse_origin(struct request *req, struct text origin)
+{
+	answer_problem(req, P_CROSS_SITE, "origin '%s' is another site; %s", origin.at,
+		       cors_is_origin(origin.at) ? "to allow it, add it to --cors-origins"
+						 : "it names no site that --cors-origins could allow");
+	return false;
+}
+
 bool site_is_allowed(struct request *req, struct text host, struct text origin, struct text site)
 {
 	if (req->caller.cors_origin)
 		return true;
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
+		if (origin.at)
+			return refuse_origin(req, origin);
 		answer_problem(req, P_CROSS_SITE,
 			       "Sec-Fetch-Site is '%s'; to allow that page, add its origin to --cors-origins", site.at);
 		return false;
@@ -91,7 +130,5 @@ bool site_is_allowed(struct request *req, struct text host, struct text origin, 
 	bool is_web = strncmp(origin.at, "http://", 7) == 0 || strncmp(origin.at, "https://", 8) == 0;
 	if (is_web && host.at && strcasecmp(strstr(origin.at, "://") + 3, host.at) == 0)
 		return true;
-	answer_problem(req, P_CROSS_SITE, "origin '%s' is another site; to allow it, add it to --cors-origins",
-		       origin.at);
-	return false;
+	return refuse_origin(req, origin);
 }

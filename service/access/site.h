@@ -11,6 +11,9 @@
 
 struct request;
 
+/* Checks --allowed-hosts. If it has a fault, writes one line to stderr and returns false. */
+bool site_open(void);
+
 /* Checks the header Host, which may be absent. False: the request was answered. */
 bool site_serves_host(struct request *req, struct text host);
 

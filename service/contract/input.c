@@ -77,7 +77,7 @@ static struct text outside_value(struct validation *v, const struct field *field
 	if (field->place == IN_PATH)
 		return req->asked.path_values[path_index];
 	if (field->place == IN_HEADER)
-		return req->asked.header(req, field->name);
+		return req->asked.header(req, field->name, NULL);
 	for (size_t i = 0; i < req->asked.query_count; i++) {
 		if (!text_is(req->asked.query[i].name, field->name))
 			continue;

@@ -55,11 +55,20 @@ static bool is_quoted(const struct field *field, const struct json *value)
 					   : false;
 }
 
+/* PHP writes [] for its empty array, and {} only for an empty object. */
+static bool is_empty_of_php(const struct field *field, const struct json *value)
+{
+	return (field->kind == FIELD_OBJECT || field->kind == FIELD_MAP) && value->kind == JSON_IS_ARRAY &&
+	       value->count == 0;
+}
+
 static bool refuse_type(struct validation *v, const struct field *field, const struct json_pointer *at,
 			const struct json *value)
 {
 	return validation_error(v, at, P_WRONG_TYPE, "must be %s, not %s%s", type_name(field), kind_name(value),
-				is_quoted(field, value) ? "; leave the quotes out" : "");
+				is_empty_of_php(field, value) ? "; PHP writes an empty object for (object)[]"
+				: is_quoted(field, value)     ? "; leave the quotes out"
+							      : "");
 }
 
 /*

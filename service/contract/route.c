@@ -188,8 +188,9 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 			       hint);
 	else
 		answer_problem(req, P_UNKNOWN_PATH,
-			       "no such path: '%.*s'; /docs shows all paths; within a name, write / as %%2F", len,
-			       req->asked.target.at);
+			       "no such path: '%.*s'; /docs shows all paths; within a name, write / as %%2F, "
+			       "which a proxy may have decoded",
+			       len, req->asked.target.at);
 }
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)

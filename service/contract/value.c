@@ -80,12 +80,27 @@ bool value_text(struct validation *v, const struct field *field, const struct js
 	return true;
 }
 
+/* The least instant that the contract allows: September 2001 in milliseconds. */
+static const int64_t least_instant_ms = 1000000000000;
+
+/* Returns a hint at the unit if the field is an instant. */
+static const char *unit_hint(const struct field *field, int64_t value)
+{
+	if (field->low != least_instant_ms)
+		return "";
+	if (value < field->low)
+		return value > field->low / 1000 ? "; it looks like seconds, and milliseconds are expected"
+						 : "; Unix milliseconds are expected";
+	return value / 1000 >= field->low ? "; it looks like microseconds, and milliseconds are expected" : "";
+}
+
 bool value_int(struct validation *v, const struct field *field, const struct json_pointer *at, int64_t value,
 	       void *slot)
 {
 	if (value < field->low || value > field->high)
-		return validation_error(v, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld",
-					(long long)field->low, (long long)field->high, (long long)value);
+		return validation_error(v, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld%s",
+					(long long)field->low, (long long)field->high, (long long)value,
+					unit_hint(field, value));
 	*(int64_t *)slot = value;
 	return true;
 }

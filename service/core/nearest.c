@@ -58,14 +58,19 @@ unsigned nearest_edits(struct text given, struct text known)
 	return edits <= most ? edits : NEAREST_FAR;
 }
 
-void nearest_offer(struct nearest *n, const char *known)
+void nearest_take(struct nearest *n, const char *known, unsigned edits)
 {
-	unsigned edits = nearest_edits(n->given, text_of(known));
+	bool is_given = text_is(n->given, known);
 
-	if (edits == NEAREST_FAR || (n->found && edits >= n->edits))
+	if (edits == NEAREST_FAR || is_given || (n->found && edits >= n->edits))
 		return;
 	n->found = known;
 	n->edits = edits;
+}
+
+void nearest_offer(struct nearest *n, const char *known)
+{
+	nearest_take(n, known, nearest_edits(n->given, text_of(known)));
 }
 
 const char *nearest_hint(const struct nearest *n, char buffer[NEAREST_HINT])

@@ -13,6 +13,17 @@ struct text text_cut(struct text *rest, char stop)
 	return piece;
 }
 
+struct text text_trimmed(struct text t)
+{
+	while (t.len && strchr(" \t\r\n", *t.at)) {
+		t.at++;
+		t.len--;
+	}
+	while (t.len && strchr(" \t\r\n", t.at[t.len - 1]))
+		t.len--;
+	return t;
+}
+
 int text_u16(struct text digits)
 {
 	int n = 0;

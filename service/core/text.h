@@ -50,6 +50,9 @@ static inline bool text_equal(struct text a, struct text b)
  */
 struct text text_cut(struct text *rest, char stop);
 
+/* Returns the text without blanks, tabs and line breaks at both ends. */
+struct text text_trimmed(struct text t);
+
 /* Returns the value of one to five digits, 0 to 65535, such as a port; -1 for any other text. */
 int text_u16(struct text digits);
 

@@ -65,6 +65,7 @@ struct client {
 	struct loop_timer deadline;        /* of the connection's present step */
 	struct MHD_Connection *connection; /* (ref) owned by libmicrohttpd */
 	struct http_server *server;        /* (ref) */
+	bool is_unix;                      /* it connected by a Unix socket */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* the headers of req were read */
 	bool head_fits;                    /* its request line and headers are within their limit */

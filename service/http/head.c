@@ -10,7 +10,8 @@ static const char no_cookies[] = " ";
 
 struct wanted_header {
 	const char *name;
-	struct text value; /* absent: not found */
+	struct text value; /* of the first line; absent: not found */
+	unsigned lines;
 };
 
 static enum MHD_Result find_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -20,16 +21,19 @@ static enum MHD_Result find_header(void *cls, enum MHD_ValueKind kind, const cha
 	(void)kind;
 	if (value == no_cookies || strcasecmp(name, wanted->name) != 0)
 		return MHD_YES;
-	wanted->value = text_of(value ? value : "");
-	return MHD_NO;
+	if (wanted->lines++ == 0)
+		wanted->value = text_of(value ? value : "");
+	return MHD_YES;
 }
 
-struct text http_head_value(struct request *req, const char *name)
+struct text http_head_value(struct request *req, const char *name, unsigned *lines)
 {
 	struct client *c = req->exchange;
 	struct wanted_header wanted = { .name = name };
 
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, find_header, &wanted);
+	if (lines)
+		*lines = wanted.lines;
 	return wanted.value;
 }
 

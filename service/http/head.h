@@ -20,10 +20,7 @@ void http_head_hide(const char *target, struct MHD_Connection *connection);
 /* Call it after the headers: reads them, their size, and what is wrong with their lines. */
 void http_head_read(struct precheck *p, struct client *c, const char *url);
 
-/*
- * Returns the first header with that name, as `header` of struct request_asked; absent: there is
- * none.
- */
-struct text http_head_value(struct request *req, const char *name);
+/* Is `header` of struct request_asked. */
+struct text http_head_value(struct request *req, const char *name, unsigned *lines);
 
 #endif

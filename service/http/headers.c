@@ -4,31 +4,29 @@
 #include <string.h>
 #include <strings.h>
 
-/* How to read a header that has several lines. */
-enum repeat { REJECTED, FIRST_COUNTS, ONE_LIST };
-
 static const struct {
 	struct text name;
-	enum repeat repeat;
+	bool is_list; /* several lines are one list (RFC 9110 section 5.3); else they are rejected */
 } own[HEADER_OF_OPERATIONS] = {
-#define HEADER(id, text, repeat) [HEADER_##id] = { TEXT(text), (repeat) }
-	HEADER(HOST, "Host", REJECTED),
-	HEADER(CONTENT_LENGTH, "Content-Length", REJECTED),
-	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REJECTED),
-	HEADER(AUTHORIZATION, "Authorization", FIRST_COUNTS), /* access.c rejects several lines */
-	HEADER(CONTENT_TYPE, "Content-Type", REJECTED),
-	HEADER(CONTENT_ENCODING, "Content-Encoding", REJECTED),
-	HEADER(ACCEPT, "Accept", ONE_LIST),
-	HEADER(EXPECT, "Expect", REJECTED),
-	HEADER(ORIGIN, "Origin", REJECTED),
-	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", REJECTED),
-	HEADER(REQUEST_METHOD, "Access-Control-Request-Method", FIRST_COUNTS),
-	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", REJECTED),
-	HEADER(IDEMPOTENCY_TTL, "Idempotency-TTL-Ms", REJECTED),
-	HEADER(REQUEST_ID, "X-Request-ID", FIRST_COUNTS),
-	HEADER(TRACEPARENT, "traceparent", FIRST_COUNTS),
-	HEADER(IF_MATCH, "If-Match", ONE_LIST),
-	HEADER(IF_NONE_MATCH, "If-None-Match", ONE_LIST),
+#define HEADER(id, text, is_list) [HEADER_##id] = { TEXT(text), (is_list) }
+	HEADER(HOST, "Host", false),
+	HEADER(CONTENT_LENGTH, "Content-Length", false),
+	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", false),
+	HEADER(AUTHORIZATION, "Authorization", true), /* no list is a token */
+	HEADER(CONTENT_TYPE, "Content-Type", false),
+	HEADER(CONTENT_ENCODING, "Content-Encoding", false),
+	HEADER(ACCEPT, "Accept", true),
+	HEADER(ACCEPT_ENCODING, "Accept-Encoding", true),
+	HEADER(EXPECT, "Expect", false),
+	HEADER(ORIGIN, "Origin", false),
+	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", false),
+	HEADER(REQUEST_METHOD, "Access-Control-Request-Method", true),
+	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", false),
+	HEADER(IDEMPOTENCY_TTL, "Idempotency-TTL-Ms", false),
+	HEADER(REQUEST_ID, "X-Request-ID", true), /* a list is not a valid id, so it is ignored */
+	HEADER(TRACEPARENT, "traceparent", true),
+	HEADER(IF_MATCH, "If-Match", true),
+	HEADER(IF_NONE_MATCH, "If-None-Match", true),
 #undef HEADER
 };
 
@@ -37,9 +35,9 @@ static struct text name_of(size_t i)
 	return i < HEADER_OF_OPERATIONS ? own[i].name : operation_headers[i - HEADER_OF_OPERATIONS];
 }
 
-static enum repeat repeat_of(size_t i)
+static bool is_list(size_t i)
 {
-	return i < HEADER_OF_OPERATIONS ? own[i].repeat : REJECTED;
+	return i < HEADER_OF_OPERATIONS && own[i].is_list;
 }
 
 static bool is_named(size_t i, const char *name, size_t len)
@@ -110,7 +108,7 @@ void http_headers_add(struct http_headers *h, const char *name, const char *valu
 			continue;
 		if (h->count[i]++ == 0)
 			h->value[i] = text_of(value);
-		else if (repeat_of(i) == ONE_LIST) /* RFC 9110 section 5.3 */
+		else if (is_list(i))
 			h->value[i] =
 				arena_join(h->arena, (struct text[]){ h->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
@@ -120,7 +118,7 @@ void http_headers_add(struct http_headers *h, const char *name, const char *valu
 const char *http_headers_repeated(const struct http_headers *h)
 {
 	for (size_t i = 0; i < HEADER_COUNT; i++)
-		if (h->count[i] > 1 && repeat_of(i) == REJECTED)
+		if (h->count[i] > 1 && !is_list(i))
 			return name_of(i).at;
 	return NULL;
 }

@@ -35,8 +35,8 @@ enum { HEALTH, PLAIN, SECURE, SERVERS };
 
 static struct http_server servers[SERVERS];
 static struct acceptor client_acceptor = { 0 }, health_acceptor = { 0 };
-static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32];
-static char health_urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32];
+static char urls[ACCEPTOR_SOCKETS_MAX][LISTENER_HOST_BYTES + 32];
+static char health_urls[ACCEPTOR_SOCKETS_MAX][LISTENER_HOST_BYTES + 32];
 static bool draining;
 static mode_t socket_mode;
 
@@ -57,16 +57,23 @@ static bool has_health(void)
 	return *config()->health_listen;
 }
 
-/* One socket per address, one epoll set per server. */
+/* One socket per address, two for a name, for IPv4 and IPv6. */
+static unsigned sockets_of(const char *option, const char *list)
+{
+	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
+	size_t count = *list ? listener_address_parse(option, list, addresses) : 0;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += listener_address_is_name(&addresses[i]) ? 2 : 1;
+	return n;
+}
+
+/* Each server has an epoll set. */
 unsigned http_descriptors(void)
 {
-	unsigned n = SERVERS + 1 + LINGERING_CLOSES_MAX;
-
-	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
-		n++;
-	for (const char *at = config()->health_listen; (at = strchr(at, ',')); at++)
-		n++;
-	return n + (has_health() ? 1 + HEALTH_CONNECTIONS : 0);
+	return SERVERS + LINGERING_CLOSES_MAX + sockets_of("listen", config()->listen) +
+	       sockets_of("health-listen", config()->health_listen) + (has_health() ? HEALTH_CONNECTIONS : 0);
 }
 
 const char *http_address(size_t i)
@@ -92,34 +99,49 @@ unsigned http_request_count(void)
 /* ---- Start ---- */
 
 /* Without tokens, only this machine may reach the daemon. */
-static bool check_addresses(void)
+static bool check_privacy(const struct listener_list *list)
 {
-	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
 	char shown[LISTENER_HOST_BYTES + 16];
-	size_t count = listener_addresses_parse("listen", config()->listen, addresses);
 
-	for (size_t i = 0; i < count && !*config()->tokens && !config()->insecure; i++) {
-		if (listener_address_is_private(&addresses[i]))
+	for (size_t i = 0; i < list->count && !*config()->tokens && !config()->insecure; i++) {
+		if (listener_address_is_private(&list->addresses[i]))
 			continue;
-		listener_address_print(&addresses[i], shown, sizeof(shown));
+		listener_address_print(&list->addresses[i], shown, sizeof(shown));
 		fprintf(stderr,
 			"patternd: --listen: other machines can reach '%s': require tokens (--tokens FILE), or allow every "
 			"request (--insecure)\n",
 			shown);
 		return false;
 	}
-	return count > 0;
+	return list->count > 0;
+}
+
+static void parse(struct listener_list *list, const char *option, const char *text)
+{
+	list->option = option;
+	list->count = listener_address_parse(option, text, list->addresses);
+}
+
+static bool check_addresses(void)
+{
+	static struct listener_list listen, health;
+
+	parse(&listen, "listen", config()->listen);
+	bool ok = check_privacy(&listen) && listener_address_check(&listen, NULL);
+	if (!has_health())
+		return ok;
+	parse(&health, "health-listen", config()->health_listen);
+	return health.count > 0 && listener_address_check(&health, &listen) && ok;
 }
 
 static void add_client(const struct listener *by, int fd)
 {
-	http_server_add(&servers[has_tls() && !by->is_unix ? SECURE : PLAIN], fd);
+	http_server_add(&servers[has_tls() && !by->is_unix ? SECURE : PLAIN], by, fd);
 }
 
 static void add_health_client(const struct listener *by, int fd)
 {
-	(void)by;
-	http_server_add(&servers[HEALTH], fd);
+	http_server_add(&servers[HEALTH], by, fd);
 }
 
 /*
@@ -215,10 +237,8 @@ static bool set_budget(void)
 
 bool http_check(void)
 {
-	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
 	bool ok = check_addresses();
 
-	ok = (!has_health() || listener_addresses_parse("health-listen", config()->health_listen, addresses)) && ok;
 	ok = listener_parse_mode("listen-mode", config()->listen_mode, &socket_mode) && ok;
 	ok = set_budget() && ok;
 	return open_tls() && ok;

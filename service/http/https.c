@@ -14,6 +14,8 @@
 #include "process/log.h"
 #include "process/metrics.h"
 
+enum { INSTANT_BYTES = 32 }; /* as text */
+
 /* The contents of the files, reference-counted: each connection keeps those it began with. */
 struct tls_credentials {
 	gnutls_certificate_credentials_t certificates; /* owned */
@@ -103,17 +105,45 @@ static void print_name(int kind, const char *name, size_t len)
 		printf(" %s", address);
 }
 
-void https_print(void)
+/* Returns the chain of the certificate, which the caller frees; NULL: there is none. */
+static gnutls_x509_crt_t *chain_of(const struct tls_credentials *c, unsigned *count)
 {
 	gnutls_x509_crt_t *list;
-	int kind;
+
+	return gnutls_certificate_get_x509_crt(c->certificates, 0, &list, count) < 0 ? NULL : list;
+}
+
+static void chain_free(gnutls_x509_crt_t *list, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		gnutls_x509_crt_deinit(list[i]);
+	gnutls_free(list);
+}
+
+/* Writes when the certificate expires. Returns true if that instant has passed. */
+static bool has_expired(const struct tls_credentials *c, char at[INSTANT_BYTES])
+{
 	unsigned count = 0;
-	char name[256], end[32] = "";
-	size_t size = sizeof(name);
+	gnutls_x509_crt_t *list = chain_of(c, &count);
+	time_t until = list ? gnutls_x509_crt_get_expiration_time(list[0]) : 0;
 	struct tm tm;
 
-	if (!current || gnutls_certificate_get_x509_crt(current->certificates, 0, &list, &count) < 0)
-		return;
+	strftime(at, INSTANT_BYTES, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &tm));
+	if (list)
+		chain_free(list, count);
+	return until < time(NULL);
+}
+
+bool https_print(void)
+{
+	int kind;
+	unsigned count = 0;
+	char name[256], at[INSTANT_BYTES];
+	size_t size = sizeof(name);
+	gnutls_x509_crt_t *list = current ? chain_of(current, &count) : NULL;
+
+	if (!list)
+		return true;
 	printf("# --tls-cert is for");
 	for (unsigned i = 0; (kind = gnutls_x509_crt_get_subject_alt_name(list[0], i, name, &size, NULL)) >= 0; i++) {
 		print_name(kind, name, size);
@@ -122,21 +152,34 @@ void https_print(void)
 	size = sizeof(name);
 	if (gnutls_x509_crt_get_dn(list[0], name, &size) == 0)
 		printf(" (%s)", name);
-	time_t until = gnutls_x509_crt_get_expiration_time(list[0]);
-	strftime(end, sizeof(end), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &tm));
-	printf("; it %s at %s\n", until < time(NULL) ? "expired" : "expires", end);
-	for (unsigned i = 0; i < count; i++)
-		gnutls_x509_crt_deinit(list[i]);
-	gnutls_free(list);
+	chain_free(list, count);
+	bool expired = has_expired(current, at);
+	printf("; it %s at %s\n", expired ? "expired" : "expires", at);
+	if (expired)
+		fprintf(stderr, "patternd: --tls-cert '%s': the certificate expired at %s\n", cert_file, at);
+	return !expired;
+}
+
+void https_warn(void)
+{
+	char at[INSTANT_BYTES];
+
+	if (current && has_expired(current, at))
+		log_event(LOG_WARN, "tls_certificate_expired", "%s expired at %s; clients refuse it", cert_file, at);
 }
 
 void https_reload(void)
 {
-	char why[1024];
+	char why[1024], at[INSTANT_BYTES], of_current[INSTANT_BYTES];
 
 	if (!current)
 		return;
 	struct tls_credentials *c = credentials_read(why, sizeof(why));
+	if (c && has_expired(c, at) && !has_expired(current, of_current)) {
+		snprintf(why, sizeof(why), "--tls-cert '%s' expired at %s", cert_file, at);
+		credentials_release(c);
+		c = NULL;
+	}
 	if (!c) {
 		log_event(LOG_ERROR, "tls_not_reloaded", "the old certificate stays in use: %s", why);
 		return;
@@ -144,6 +187,7 @@ void https_reload(void)
 	credentials_release(current);
 	current = c;
 	log_event(LOG_INFO, "tls_reloaded", "%s", cert_file);
+	https_warn();
 }
 
 void https_close(void)

@@ -22,10 +22,19 @@
  */
 bool https_open(const char *cert, const char *key, const char *client_ca);
 
-/* Prints the names in the certificate and the end of its validity, as a comment on stdout. */
-void https_print(void);
+/*
+ * Prints the names in the certificate and the end of its validity, as a comment on stdout. If it
+ * has expired, writes one line to stderr and returns false.
+ */
+bool https_print(void);
 
-/* Rereads the files. If that fails, it logs why, and the old certificate stays in use. */
+/* Logs a warning if the certificate has expired. */
+void https_warn(void);
+
+/*
+ * Rereads the files. If that fails, or the new certificate has expired and the old one has not, it
+ * logs why, and the old one stays in use.
+ */
 void https_reload(void);
 void https_close(void);
 

@@ -128,6 +128,32 @@ static bool check_framing(struct precheck *p)
 	return check_length(p);
 }
 
+/*
+ * A target in absolute form, as clients send it to proxies, has its host, which replaces Host (RFC
+ * 9112 section 3.2.2). False: the request was answered.
+ */
+static bool split_target(struct precheck *p)
+{
+	struct text *target = &p->req->asked.target;
+	size_t scheme = strncasecmp(target->at, "http://", 7) == 0    ? 7
+			: strncasecmp(target->at, "https://", 8) == 0 ? 8
+								      : 0;
+
+	if (scheme == 0)
+		return true;
+	size_t end = scheme + strcspn(target->at + scheme, "/?");
+	struct text host = arena_copy(&p->req->arena, target->at + scheme, end - scheme);
+	struct text slash = { "/", target->at[end] != '/' }, rest = { target->at + end, target->len - end };
+	rest = arena_join(&p->req->arena, (struct text[]){ slash, rest }, 2);
+	if (!host.at || !rest.at) {
+		answer_no_memory(p->req, EFFECT_NONE);
+		return false;
+	}
+	p->headers.value[HEADER_HOST] = host;
+	*target = rest;
+	return true;
+}
+
 static bool check_site(struct precheck *p)
 {
 	struct text host = header(p, HEADER_HOST);
@@ -208,6 +234,7 @@ static bool check_accept(struct precheck *p)
 	const struct operation *op = req->op;
 
 	req->asked.accept = header(p, HEADER_ACCEPT);
+	req->asked.accept_encoding = header(p, HEADER_ACCEPT_ENCODING);
 	if (!op->media_type || accept_quality(req->asked.accept, op->media_type) > 0 ||
 	    (op->other_type && accept_quality(req->asked.accept, op->other_type) > 0) || is_stream_for_json(req))
 		return true;
@@ -335,7 +362,7 @@ static bool answer_options(struct precheck *p)
 
 static bool check_token(struct precheck *p)
 {
-	return access_admit(p->req, header(p, HEADER_AUTHORIZATION), p->headers.count[HEADER_AUTHORIZATION]);
+	return access_admit(p->req, header(p, HEADER_AUTHORIZATION));
 }
 
 static void keep_conditions(struct precheck *p)
@@ -354,7 +381,7 @@ bool precheck_run(struct precheck *p)
 	trace(p);
 	keep_conditions(p);
 	p->req->caller.cors_origin = cors_origin(header(p, HEADER_ORIGIN));
-	if (!check_framing(p) || !check_target(p) || !check_head(p))
+	if (!check_framing(p) || !split_target(p) || !check_target(p) || !check_head(p))
 		return false;
 	if (answer_options(p) || !route_request(p->req))
 		return false;

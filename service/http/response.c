@@ -300,6 +300,8 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 	for (size_t i = 0; i < req->answer.header_count; i++)
 		missing += MHD_add_response_header(r, req->answer.headers[i].name, req->answer.headers[i].value) !=
 			   MHD_YES;
+	if (req->state == STREAMING) /* otherwise nginx collects the events in its buffer */
+		missing += MHD_add_response_header(r, "X-Accel-Buffering", "no") != MHD_YES;
 	if (req->answer.close || req->state == STREAMING || draining())
 		missing += MHD_add_response_header(r, "Connection", "close") != MHD_YES;
 	return missing == 0;

@@ -66,6 +66,8 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 	*context = c;
 	if (!c)
 		return;
+	c->is_unix = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr->sa_family ==
+		     AF_UNIX;
 	acceptor_client_opened(s->acceptor);
 	if (s->is_secure)
 		https_begin(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
@@ -122,6 +124,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 		return NULL;
 	http_response_begin(c, req);
 	req->asked.header = http_head_value;
+	req->asked.by_unix = c->is_unix;
 	req->asked.only_health = c->server->is_health;
 	if (req->asked.only_health)
 		req->arena.bounded = false; /* HEALTH_CONNECTIONS bounds its memory */
@@ -371,12 +374,13 @@ bool http_server_open(struct http_server *s)
 	return ok;
 }
 
-void http_server_add(struct http_server *s, int fd)
+void http_server_add(struct http_server *s, const struct listener *by, int fd)
 {
-	static const struct sockaddr unknown = { .sa_family = AF_UNSPEC }; /* it is not read */
+	/* libmicrohttpd only keeps it, for connection_opened. */
+	struct sockaddr from = { .sa_family = by->is_unix ? AF_UNIX : AF_UNSPEC };
 
 	s->must_run = true; /* its request may have arrived already */
-	MHD_add_connection(s->daemon, fd, &unknown, sizeof(unknown));
+	MHD_add_connection(s->daemon, fd, &from, sizeof(from));
 }
 
 int64_t http_server_timeout_ms(struct http_server *s)

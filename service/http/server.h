@@ -19,8 +19,11 @@ bool http_server_has_tls(void);
 /* Starts it. If that fails, writes one line to stderr and returns false. */
 bool http_server_open(struct http_server *s);
 
-/* Adds a client's socket, which the server owns from then on, even if this fails. */
-void http_server_add(struct http_server *s, int fd);
+/*
+ * Adds a client's socket, which the server owns from then on, even if this fails. `by` is where it
+ * connected.
+ */
+void http_server_add(struct http_server *s, const struct listener *by, int fd);
 
 /* Runs the daemon if it has work. True: it must run again. */
 bool http_server_run(struct http_server *s);

@@ -384,7 +384,11 @@ static bool read_value(struct reader *r, struct json *v, const void *place)
 	case 'n':
 		return read_word(r, "null");
 	default:
-		return *r->at == '-' || is_digit(*r->at) ? read_number(r, v) : fail(r, "a value is expected");
+		if (*r->at == '-' || is_digit(*r->at))
+			return read_number(r, v);
+		return fail(r, strncmp(r->at, "\xef\xbb\xbf", 3)
+				       ? "a value is expected"
+				       : "a byte order mark (BOM) is there: send UTF-8 without it");
 	}
 }
 

@@ -98,13 +98,18 @@ void acceptor_client_closed(struct acceptor *a)
 	resume_accepting(a);
 }
 
+/* True, too, if the address was skipped. */
 static bool open_socket(struct acceptor *a, const struct listener_address *address,
 			const struct listener_options *options)
 {
 	struct acceptor_socket *s = &a->sockets[a->count];
 
+	if (a->count == ACCEPTOR_SOCKETS_MAX)
+		return listener_address_refuse(options->option, address, "too many addresses");
 	if (!listener_open(&s->listener, address, options))
 		return false;
+	if (s->listener.fd < 0)
+		return true;
 	a->count++;
 	s->acceptor = a;
 	s->watch = (struct loop_watch){ .fd = s->listener.fd, .ready = on_arrivals };
@@ -114,10 +119,29 @@ static bool open_socket(struct acceptor *a, const struct listener_address *addre
 	return ok;
 }
 
+/* Opens all addresses of one item. If its port is 0, all of them get the port of the first. */
+static bool open_all(struct acceptor *a, const struct listener_address *item, struct listener_options options)
+{
+	struct listener_address each[LISTENER_OF_NAME_MAX];
+	size_t count = listener_address_expand(options.option, item, each), before = a->count;
+
+	options.may_lack = count > 1;
+	for (size_t i = 0; i < count; i++) {
+		const char *port = a->count > before ? strrchr(a->sockets[before].listener.address, ':') : NULL;
+		if (port)
+			snprintf(each[i].port, sizeof(each[i].port), "%s", port + 1);
+		if (!open_socket(a, &each[i], &options))
+			return false;
+	}
+	if (count > 0 && a->count == before)
+		return listener_address_refuse(options.option, item, "this machine has none of its addresses");
+	return count > 0;
+}
+
 bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode)
 {
 	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
-	size_t count = listener_addresses_parse(option, list, addresses);
+	size_t count = listener_address_parse(option, list, addresses);
 	/*
 	 * If [::] is the only address, it also serves IPv4. Beside others it would conflict with
 	 * 0.0.0.0.
@@ -126,7 +150,7 @@ bool acceptor_open(struct acceptor *a, const char *option, const char *list, mod
 
 	a->retry.expired = on_retry;
 	for (size_t i = 0; i < count; i++)
-		if (!open_socket(a, &addresses[i], &options))
+		if (!open_all(a, &addresses[i], options))
 			return false;
 	return count > 0;
 }

@@ -16,6 +16,9 @@
 
 struct acceptor;
 
+/* Names may have several addresses. */
+enum { ACCEPTOR_SOCKETS_MAX = 2 * LISTENER_ADDRESSES_MAX };
+
 /* One socket of an acceptor. */
 struct acceptor_socket {
 	struct listener listener;
@@ -34,7 +37,7 @@ struct acceptor {
 	/* Called when a client waits while all connections are in use. May be NULL. */
 	void (*on_full)(struct acceptor *a);
 
-	struct acceptor_socket sockets[LISTENER_ADDRESSES_MAX];
+	struct acceptor_socket sockets[ACCEPTOR_SOCKETS_MAX];
 	size_t count;
 	unsigned connection_count;
 	bool paused;

@@ -119,17 +119,6 @@ static size_t take_body(char *bytes, size_t size, size_t items, void *context)
 	return n;
 }
 
-static struct text trimmed(struct text t)
-{
-	while (t.len && (*t.at == ' ' || *t.at == '\t')) {
-		t.at++;
-		t.len--;
-	}
-	while (t.len && strchr(" \t\r\n", t.at[t.len - 1]))
-		t.len--;
-	return t;
-}
-
 /* "HTTP/1.1 200" and a blank or the end. libcurl 8 reads a status of four digits as three. */
 static bool is_status_line(const char *line, size_t n)
 {
@@ -155,7 +144,7 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 			return 0;
 		}
 	}
-	if (trimmed((struct text){ bytes, n }).len == 0)
+	if (text_trimmed((struct text){ bytes, n }).len == 0)
 		o->is_head_whole = true;
 	if (o->head_bytes > OUTBOUND_HEAD_MAX) {
 		o->why = "the head of the answer is larger than 16 KiB";
@@ -163,7 +152,7 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 	}
 	if (colon && o->header)
 		o->header(o, (struct text){ bytes, (size_t)(colon - bytes) },
-			  trimmed((struct text){ colon + 1, n - (size_t)(colon + 1 - bytes) }));
+			  text_trimmed((struct text){ colon + 1, n - (size_t)(colon + 1 - bytes) }));
 	return n;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/config_file.h"
 #include "process/option.h"
 #include "process/secret.h"
 #include "version.h"
@@ -37,7 +38,7 @@ static const struct option_row rows[] = {
 #include "process/options.def"
 };
 
-enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), LINE_MAX_BYTES = 4096 };
+enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), WHERE_BYTES = 4096 };
 
 enum source { FROM_DEFAULT, FROM_FILE, FROM_VARIABLE, FROM_FLAG };
 static const char *const source_names[] = { "default", "file", "environment", "flag" };
@@ -142,6 +143,7 @@ static bool set(const struct option_row *row, const char *value, enum source sou
 
 static void set_defaults(void)
 {
+	memset(lines, 0, sizeof(lines));
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].kind == KIND_INT)
 			*(int64_t *)slot(&rows[i]) = rows[i].default_number;
@@ -161,7 +163,7 @@ static char *trimmed(char *s)
 
 static bool load_line(char *line, const char *path, int number)
 {
-	char where[LINE_MAX_BYTES];
+	char where[WHERE_BYTES];
 
 	/* A # starts a comment only at the start of a line or after a blank. */
 	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
@@ -184,36 +186,18 @@ static bool load_line(char *line, const char *path, int number)
 	snprintf(where, sizeof(where), "%.2000s:%d: %s", path, number, row ? row->flag : "");
 	if (!row)
 		return option_refuse_name(where, "", name, strlen(name));
+	if (lines[row - rows]) {
+		fprintf(stderr, "patternd: %s: line %d has set it already\n", where, lines[row - rows]);
+		return false;
+	}
 	lines[row - rows] = number;
 	return set(row, trimmed(equals + 1), FROM_FILE, where);
 }
 
 static bool load_file(const char *path)
 {
-	char line[LINE_MAX_BYTES];
-	FILE *f = fopen(path, "re");
-	bool ok = true;
-
-	if (!f) {
-		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
-		return false;
-	}
 	file_path = path;
-	for (int number = 1; fgets(line, sizeof(line), f); number++) {
-		if (strlen(line) == sizeof(line) - 1) {
-			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
-				sizeof(line) - 2);
-			ok = false;
-			break; /* the rest is not a line */
-		}
-		ok = load_line(line, path, number) && ok;
-	}
-	if (ferror(f)) {
-		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
-		ok = false;
-	}
-	fclose(f);
-	return ok;
+	return config_file_read(path, load_line);
 }
 
 /* Returns the value of PATTERND_X in `environment`, or NULL. */

@@ -91,18 +91,30 @@ static struct text last_part(struct text name)
 	return slash ? text_of(slash + 1) : name;
 }
 
-/* A short name may mean many zones, unless only its case is wrong. */
-static void offer(struct nearest *n, struct text known)
+/* Returns true if the zone can be used: the database may lack the files of old names. */
+static bool is_there(struct arena *a, struct text name)
+{
+	struct text path = name.at && is_name(name) ? path_of(a, name) : (struct text){ 0 };
+
+	return path.at && access(path.at, R_OK) == 0;
+}
+
+/*
+ * Offers a zone, or the zone that it is a link to, whichever has a file. A short name may mean many
+ * zones, unless only its case is wrong.
+ */
+static void offer(struct arena *a, struct nearest *n, struct text known, struct text target)
 {
 	unsigned edits = nearest_edits(n->given, known);
 	unsigned of_place = nearest_edits(last_part(n->given), last_part(known));
 
 	if (of_place < NEAREST_FAR && of_place + 1 < edits)
 		edits = of_place + 1;
-	if (edits == NEAREST_FAR || (edits > 0 && n->given.len < MISSPELT_LEAST) || (n->found && edits >= n->edits))
+	if (edits == NEAREST_FAR || (edits > 0 && n->given.len < MISSPELT_LEAST))
 		return;
-	n->found = known.at;
-	n->edits = edits;
+	struct text usable = is_there(a, known) ? known : target;
+	if (is_there(a, usable))
+		nearest_take(n, usable.at, edits);
 }
 
 /* The names are in lines "Z name ..." and "L target name". */
@@ -112,16 +124,17 @@ static const char *hint(struct arena *a, struct text name, char buffer[NEAREST_H
 	struct nearest n = { .given = name };
 
 	while (rest.at) {
-		struct text line = text_cut(&rest, '\n'), word = text_cut(&line, ' ');
-		bool is_link = text_is(word, "L");
-		if (!line.at || (!is_link && !text_is(word, "Z")))
+		struct text line = text_cut(&rest, '\n'), word = text_cut(&line, ' '), target = { 0 };
+		if (!line.at || (!text_is(word, "L") && !text_is(word, "Z")))
 			continue;
 		struct text known = text_cut(&line, ' ');
-		if (is_link && line.at)
+		if (text_is(word, "L") && line.at) {
+			target = arena_copy(a, known.at, known.len);
 			known = text_cut(&line, ' ');
+		}
 		known = arena_copy(a, known.at, known.len);
-		if (known.at && known.len <= NAME_BYTES_MOST)
-			offer(&n, known);
+		if (known.at)
+			offer(a, &n, known, target);
 	}
 	return nearest_hint(&n, buffer);
 }

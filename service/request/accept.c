@@ -2,7 +2,6 @@
 #include "request/accept.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -43,7 +42,7 @@ static int specificity_of(struct text range, const char *type, size_t type_len)
 		return 3;
 	if (range.len == family + 1 && range.at[family] == '*' && strncasecmp(range.at, type, family) == 0)
 		return 2;
-	return text_is(range, "*/*");
+	return text_is(range, "*/*") || text_is(range, "*");
 }
 
 int accept_quality(struct text accept, const char *media_type)
@@ -64,4 +63,11 @@ int accept_quality(struct text accept, const char *media_type)
 		specificity = this_specificity;
 	}
 	return best;
+}
+
+bool accept_coding(struct text accept_encoding, const char *coding)
+{
+	bool is_empty = accept_encoding.at && accept_encoding.len == 0;
+
+	return !is_empty && accept_quality(accept_encoding, coding) > 0;
 }

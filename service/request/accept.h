@@ -1,6 +1,11 @@
-/* accept: how well a media type suits an Accept header (RFC 9110 section 12.5.1). Pure. */
+/*
+ * accept: how well a media type or a content coding suits a header of the client (RFC 9110 sections
+ * 12.5.1 and 12.5.3). Pure.
+ */
 #ifndef PATTERND_ACCEPT_H
 #define PATTERND_ACCEPT_H
+
+#include <stdbool.h>
 
 #include "core/text.h"
 
@@ -10,5 +15,8 @@
  * ignored. Without the header, all types are equal.
  */
 int accept_quality(struct text accept, const char *media_type);
+
+/* Returns true if Accept-Encoding, which may be absent, allows the coding. */
+bool accept_coding(struct text accept_encoding, const char *coding);
 
 #endif

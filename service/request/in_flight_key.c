@@ -23,9 +23,10 @@ bool in_flight_key_is_free(struct request *req)
 			answer_problem(req, P_REQUEST_IN_PROGRESS,
 				       "the first request with this Idempotency-Key still waits");
 		else
-			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
-				       "a request with this Idempotency-Key still waits, with another body or another "
-				       "Lock-Token; use a new key for another request");
+			answer_problem(
+				req, P_IDEMPOTENCY_KEY_REUSED,
+				"a request with this Idempotency-Key still waits, with another body (byte for byte) or another "
+				"Lock-Token; use a new key for another request");
 		return false;
 	}
 	return true;

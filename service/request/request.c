@@ -32,10 +32,12 @@ static bool stays(struct request *req)
 
 static const struct request_asker none = { ignore, ignore, stays, ignore };
 
-static struct text no_header(struct request *req, const char *name)
+static struct text no_header(struct request *req, const char *name, unsigned *lines)
 {
 	(void)req;
 	(void)name;
+	if (lines)
+		*lines = 0;
 	return (struct text){ 0 };
 }
 

@@ -73,14 +73,16 @@ struct request_asked {
 	struct text request_id, idempotency_key;
 	int64_t record_ms;       /* its idempotency record is kept so long; 0: as the option states */
 	struct text traceparent; /* TRACEPARENT_LEN bytes, if it is valid */
-	struct text accept;
+	struct text accept, accept_encoding;
 	const struct request_conditions *conditions; /* NULL: neither was sent; valid until it is answered */
 	/*
-	 * Returns the value of a header; absent until the asker sets it, and valid until it is
-	 * answered.
+	 * Returns the value of a header's first line; absent until the asker sets it, and valid
+	 * until it is answered. `lines` may be NULL; it gets the number of lines. Operations'
+	 * headers have one, as precheck has checked.
 	 */
-	struct text (*header)(struct request *req, const char *name);
+	struct text (*header)(struct request *req, const char *name, unsigned *lines);
 	bool only_health; /* it arrived by --health-listen, which serves only health */
+	bool by_unix;     /* it arrived over a Unix socket */
 };
 
 /* The client that sent the request. */

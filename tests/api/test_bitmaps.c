@@ -274,7 +274,7 @@ TEST(ranges_count_as_in_redis)
 	assert_problem(get("/bitmaps/b/count?start=4294967296"), 400, "out_of_range", "none");
 }
 
-TEST(positions_equal_redis_own)
+TEST(positions)
 {
 	static const struct {
 		const char *name, *range;
@@ -293,7 +293,16 @@ TEST(positions_equal_redis_own)
 		{ "ones", "bit=0&end=-1&unit=byte", -1 }, /* a given end excludes it */
 		{ "ones", "bit=0&end=15", -1 },
 		{ "ones", "bit=1&start=15", 15 },
+		{ "ones", "bit=0&start=15", 16 },
+		{ "ones", "bit=0&start=16", 16 },
+		{ "ones", "bit=0&start=100", 100 },
+		{ "ones", "bit=0&start=3&unit=byte", 24 },
+		{ "ones", "bit=0&start=-1", 16 },
+		{ "ones", "bit=0&start=16&end=20", -1 },
 		{ "nothing", "bit=0", 0 },
+		{ "nothing", "bit=0&start=20", 20 },
+		{ "nothing", "bit=0&start=-20", 0 },
+		{ "nothing", "bit=0&end=20", -1 },
 		{ "nothing", "bit=1", -1 },
 	};
 	char target[96];

@@ -151,3 +151,91 @@ TEST(test_warns_of_variables)
 	}
 	server_stop(&redis);
 }
+
+/* What needs no socket to be known is a fault for --check-config as well as at the start. */
+TEST(test_addresses_that_cannot_be)
+{
+	char file[200], at_file[220], below_file[240], nowhere[220], twice[450];
+	char *argv_check = "--check-config", *argv_start = "--insecure";
+
+	file_with(file, "a-file", "x");
+	snprintf(at_file, sizeof(at_file), "unix:%s", file);
+	snprintf(below_file, sizeof(below_file), "unix:%s/socket", file);
+	snprintf(nowhere, sizeof(nowhere), "unix:%s/no/such", temp_dir());
+	const char *folder = temp_dir();
+	snprintf(twice, sizeof(twice), "unix:%s/s,unix:%s/s", folder, folder);
+	const struct {
+		const char *listen, *health, *why;
+	} rows[] = {
+		{ "127.0.0.1:1234,127.0.0.1:1234", "127.0.0.1:0", "--listen: cannot serve on '127.0.0.1:1234'" },
+		{ "localhost:1234,LOCALHOST:01234", "127.0.0.1:0", "the option has this address already" },
+		{ "[::1]:1234,[0:0::1]:1234", "127.0.0.1:0", "the option has this address already" },
+		{ "0.0.0.0:1234,127.0.0.1:1234", "127.0.0.1:0", "the option has this address already" },
+		{ "127.0.0.1:1234", "127.0.0.1:1234", "--health-listen: cannot serve on '127.0.0.1:1234'" },
+		{ "127.0.0.1:1234", "[::]:1234", "another option has this address already" },
+		{ "[::]:1234", "0.0.0.0:1234", "another option has this address already" },
+		{ twice, "127.0.0.1:0", "the option has this address already" },
+		{ at_file, "127.0.0.1:0", "the file there is not a socket" },
+		{ below_file, "127.0.0.1:0", "its folder is a file" },
+		{ "127.0.0.1:0", nowhere, "its folder does not exist" },
+		{ "http://127.0.0.1:1234", "127.0.0.1:0", "without http://" },
+		{ "127.0.0.1:0", "tcp://127.0.0.1:1234", "without http://" },
+		{ "127.0.0.1:0,127.0.0.1:0", "127.0.0.1:0", NULL },
+		{ "[::]:1234,127.0.0.1:1234", "127.0.0.1:1235", NULL },
+		{ "[::1]:1234", "127.0.0.1:1234", NULL },
+		{ "127.0.0.1:1234", "127.0.0.2:1234", NULL },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int starts = 0; starts < (rows[i].why ? 2 : 1); starts++) {
+			int status = daemon_run(&patternd, "--listen", rows[i].listen, "--health-listen",
+						rows[i].health, "--insecure", starts ? argv_start : argv_check);
+			if (status != (rows[i].why ? 2 : 0) ||
+			    (rows[i].why && !proc_wrote(&patternd.proc, rows[i].why)))
+				fail_msg("%s, %s: %d", rows[i].listen, rows[i].health, status);
+		}
+}
+
+TEST(test_hosts_that_cannot_match)
+{
+	static const char *const bad[] = { "*",
+					   "*.example",
+					   "a b",
+					   "a.example:80",
+					   "http://a.example",
+					   "a.example,,b",
+					   "a.example.",
+					   "[nonsense]",
+					   "m\xc3\xbcnchen.example" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (daemon_run(&patternd, "--allowed-hosts", bad[i], "--check-config") != 2)
+			fail_msg("'%s' should be refused", bad[i]);
+		assert_true(proc_wrote(&patternd.proc, "patternd: --allowed-hosts: '"));
+	}
+	assert_int_equal(daemon_run(&patternd, "--allowed-hosts", "a.example, b_2, 10.0.0.1,[::1]", "--check-config"),
+			 0);
+}
+
+/* A file that is not read to its end, or not as it is written, is a fault. */
+TEST(test_files_that_cannot_be)
+{
+	char path[200];
+
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", "/dev/zero"), 2);
+	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
+	snprintf(path, sizeof(path), "%s/pipe", temp_dir());
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", path), 2);
+	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", temp_dir()), 2);
+	file_with(path, "twice.conf", "drain-ms = 7\npool-size = 2\n\ndrain-ms = 7\n");
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", path), 2);
+	assert_true(proc_wrote(&patternd.proc, "twice.conf:4: drain-ms: line 1 has set it already"));
+	file_with(path, "nul.conf", "");
+	FILE *f = fopen(path, "w");
+	fwrite("drain-ms = 7\0\npool-size = 3\0 # x\n", 1, 35, f);
+	fclose(f);
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", path), 2);
+	assert_true(proc_wrote(&patternd.proc, "nul.conf:1: the line contains a NUL"));
+	assert_true(proc_wrote(&patternd.proc, "nul.conf:2: the line contains a NUL"));
+}

@@ -33,7 +33,9 @@ static int close_redis(void **state)
 static int start(void **state)
 {
 	daemon_start(&patternd, "--redis", redis.url, "--cors-origins",
-		     PAGE ", http://localhost:3000,https://[::1]:8443");
+		     PAGE ", http://localhost:3000,https://[::1]:8443,tauri://localhost,vscode-webview://0aBc,"
+			  "chrome-extension://abcdefghijklmnop",
+		     "--cors-headers", "sentry-trace, x-datadog-trace-id");
 	client = client_open(patternd.port);
 	return 0;
 }
@@ -92,7 +94,13 @@ TEST(bad_options, .before = no_fixture, .after = no_fixture)
 					   "https://",
 					   "https://[::1",
 					   "https://[]",
-					   "file://x",
+					   "file://",
+					   "tauri:localhost",
+					   "tauri://localhost/",
+					   "Tauri://localhost",
+					   "1tauri://localhost",
+					   "tauri://loc alhost/x",
+					   "://localhost",
 					   "https://a.example,b.example",
 					   "https://a.example;https://b.example" };
 	const char *said;
@@ -106,9 +114,24 @@ TEST(bad_options, .before = no_fixture, .after = no_fixture)
 	}
 }
 
+TEST(bad_headers, .before = no_fixture, .after = no_fixture)
+{
+	static const char *const bad[] = { "a b", "a,,b", "a:", "a\r\nb", "x-\xc3\xa9", "(a)" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--cors-headers", bad[i]), 2);
+		assert_true(proc_wrote(&patternd.proc, "patternd: --cors-headers: '"));
+	}
+}
+
 TEST(pages_that_may)
 {
-	static const char *const origins[] = { PAGE, "http://localhost:3000", "https://[::1]:8443" };
+	static const char *const origins[] = { PAGE,
+					       "http://localhost:3000",
+					       "https://[::1]:8443",
+					       "tauri://localhost",
+					       "vscode-webview://0aBc",
+					       "chrome-extension://abcdefghijklmnop" };
 	char header[128];
 
 	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
@@ -204,6 +227,8 @@ TEST(preflights)
 				fail_msg("%s: %s", target, taken);
 		assert_true(lists(headers, "Content-Type"));
 		assert_true(lists(headers, "Authorization"));
+		assert_true(lists(headers, "traceparent") && lists(headers, "tracestate") && lists(headers, "baggage"));
+		assert_true(lists(headers, "sentry-trace") && lists(headers, "x-datadog-trace-id"));
 		for (size_t k = 0; k < op->parameter_count; k++)
 			if (strcmp(op->parameters[k].in, "header") == 0 && !lists(headers, op->parameters[k].name))
 				fail_msg("%s %s: %s is not in %s", op->method, target, op->parameters[k].name, headers);

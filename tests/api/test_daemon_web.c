@@ -70,6 +70,36 @@ TEST(a_client_decompresses_them)
 	client_close(c);
 }
 
+/* There is no other form of them, so a client that cannot decompress them learns why. */
+TEST(a_client_may_exclude_gzip)
+{
+	static const struct {
+		const char *header, *second;
+		int status;
+	} rows[] = {
+		{ "Accept-Encoding: gzip, deflate, br", "X: y", 200 },
+		{ "Accept-Encoding: GZIP;q=0.1", "X: y", 200 },
+		{ "Accept-Encoding: *", "X: y", 200 },
+		{ "Accept-Encoding: identity;q=0.5, *;q=0.1", "X: y", 200 },
+		{ "Accept-Encoding: br", "Accept-Encoding: gzip", 200 },
+		{ "Accept-Encoding: identity", "X: y", 406 },
+		{ "Accept-Encoding: gzip;q=0", "X: y", 406 },
+		{ "Accept-Encoding: gzip;q=0, *", "X: y", 406 },
+		{ "Accept-Encoding: br, *;q=0", "X: y", 406 },
+		{ "Accept-Encoding;", "X: y", 406 }, /* libcurl sends an empty value */
+	};
+
+	for (size_t i = 0; i < PARTS; i++)
+		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+			struct answer a = http(client, "GET", parts[i].target, NULL, rows[k].header, rows[k].second);
+			if (a.status != rows[k].status)
+				fail_msg("%s, %s: %d", parts[i].target, rows[k].header, a.status);
+			must_have(a, "Vary", "Accept-Encoding");
+			if (a.status == 406)
+				assert_problem(a, 406, "not_acceptable", "none");
+		}
+}
+
 /* Revalidation by a browser, and by a proxy that has made the ETag weak. */
 TEST(what_the_caller_has_is_not_sent)
 {

@@ -268,6 +268,35 @@ TEST(test_reload, .before = no_fixture, .after = stop_replaced)
 	assert_int_equal(status_with(&new_ca, NULL), 200);
 }
 
+/*
+ * A renewal may copy the wrong file. A valid certificate stays in use; an expired one is replaced,
+ * with a warning.
+ */
+TEST(test_an_expired_certificate, .before = no_fixture, .after = stop_replaced)
+{
+	struct certificate old = certificate_make((struct certificate_wish){
+		.name = "old", .dns = "localhost", .by = &ca, .starts_in_s = -7200, .ends_in_s = -3600 });
+	struct daemon checks = { 0 };
+
+	own = for_localhost();
+	start("--log-level", "info");
+	assert_false(proc_wrote(&patternd.proc, "tls_certificate_expired"));
+	certificate_replace(&own, &old);
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_wrote(&patternd.proc, "tls_not_reloaded"), ANSWER_MS);
+	assert_true(proc_wrote(&patternd.proc, "expired at 20"));
+	assert_false(proc_wrote(&patternd.proc, "tls_reloaded"));
+	assert_int_equal(status_with(&ca, NULL), 200);
+	daemon_stop(&patternd);
+	assert_int_equal(daemon_run(&checks, "--check-config", "--tls-cert", own.cert_path, "--tls-key", own.key_path),
+			 2);
+	assert_true(proc_wrote(&checks.proc, "the certificate expired at 20"));
+	start("--log-level", "info");
+	wait_until(proc_wrote(&patternd.proc, "tls_certificate_expired"), ANSWER_MS);
+	proc_signal(&patternd.proc, SIGHUP); /* the one in use has expired, too */
+	wait_until(proc_wrote(&patternd.proc, "tls_reloaded"), ANSWER_MS);
+}
+
 /* ---- Handshakes that never end ---- */
 
 static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"

@@ -102,8 +102,14 @@ TEST(test_unix_socket)
 	client_by_unix(c, path);
 	for (int i = 0; i < 50; i++)
 		assert_status(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"a\":1}}"), 200);
-	/* Host names that were not configured are refused here, too. */
-	assert_problem(http(c, "GET", "/locks/a", NULL, "Host: evil.example"), 403, "host_not_allowed", "none");
+	/* Clients invent a name for it. By TCP, such a name may be a browser's that was rebound. */
+	assert_status(http(c, "GET", "/locks/a", NULL, "Host: unix"), 200);
+	assert_status(http(c, "GET", "/locks/a", NULL, "Host: evil.example"), 200);
+	assert_problem(http(c, "GET", "/locks/a", NULL, "Host: unix", "Origin: https://evil.example"), 403,
+		       "cross_site", "none");
+	struct client *by_port = client_open(patternd.port);
+	assert_problem(http(by_port, "GET", "/locks/a", NULL, "Host: unix"), 403, "host_not_allowed", "none");
+	client_close(by_port);
 	struct answer info = http(c, "GET", "/info", NULL);
 	char url[64], by_unix[LONG_BYTES];
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
@@ -235,6 +241,64 @@ TEST(test_both_loopbacks)
 	/* The IPv6 wildcard leaves the same port of IPv4 free. */
 	snprintf(listen, sizeof(listen), "[::]:%d,127.0.0.1:%d", port, port);
 	daemon_start(&patternd, "--redis", redis.url, "--insecure", "--listen", listen);
+}
+
+/* Starts it where localhost has two addresses, and IPv6 lacks as in other_network.c. */
+static void start_without(const char *ipv6, const char *listen, const char *health)
+{
+	static char preload[4096], without[32];
+	static const char *const env[] = { preload, without, "ASAN_OPTIONS=verify_asan_link_order=0", NULL };
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_OTHER_NETWORK"));
+	snprintf(without, sizeof(without), "WITHOUT_IPV6=%s", ipv6);
+	patternd.proc.env = env;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen, "--health-listen", health);
+}
+
+static bool answers_at(const char *host, int port)
+{
+	char url[64];
+
+	snprintf(url, sizeof(url), "http://%s:%d", host, port);
+	return daemon_run(&(struct daemon){ 0 }, "--check", url) == 0;
+}
+
+/* A client may try either address of localhost. With port 0 both have one port. */
+TEST(a_name_is_each_of_its_addresses)
+{
+	start_without("", "localhost:0", "localhost:0");
+	assert_true(answers_at("127.0.0.1", patternd.port) && answers_at("[::1]", patternd.port));
+	assert_true(answers_at("127.0.0.1", patternd.health_port) && answers_at("[::1]", patternd.health_port));
+	assert_int_not_equal(patternd.port, patternd.health_port);
+	daemon_stop(&patternd);
+	static const char *const without[] = { "off", "kernel" };
+	for (size_t i = 0; i < 2; i++) { /* the other address still serves */
+		start_without(without[i], "localhost:0", "localhost:0");
+		assert_true(answers_at("127.0.0.1", patternd.port));
+		assert_true(answers_at("127.0.0.1", patternd.health_port));
+		assert_false(answers_at("[::1]", patternd.port));
+		daemon_stop(&patternd);
+	}
+}
+
+/* The image's address of health serves both families, and a kernel without IPv6. */
+TEST(the_wildcard_serves_what_there_is)
+{
+	char health[64];
+	struct daemon asks = { 0 };
+	int port = free_port();
+
+	snprintf(health, sizeof(health), "[::]:%d", port);
+	start_without("", "127.0.0.1:0", health);
+	assert_true(answers_at("127.0.0.1", port) && answers_at("[::1]", port));
+	assert_false(proc_wrote(&patternd.proc, "no_ipv6"));
+	daemon_stop(&patternd);
+	start_without("kernel", "127.0.0.1:0", health);
+	assert_true(answers_at("127.0.0.1", port));
+	assert_false(answers_at("[::1]", port));
+	assert_true(proc_wrote(&patternd.proc, "no_ipv6"));
+	/* --check of the same options finds it, as HEALTHCHECK of the image does. */
+	assert_int_equal(daemon_run(&asks, "--check", "--health-listen", health), 0);
 }
 
 /* If one address is occupied, the daemon closes the addresses that it has opened, and exits. */

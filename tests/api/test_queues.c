@@ -61,7 +61,7 @@ TEST(a_batch_has_its_own_times_and_priorities)
 {
 	struct answer a = send_body(
 		"{\"messages\":[{\"body\":1,\"id\":\"late\",\"delay_ms\":3155760000000},"
-		"{\"body\":2,\"id\":\"past\",\"deliver_at_ms\":0,\"priority\":5,\"max_receives\":1},{\"body\":3,\"id\":\"first\"},"
+		"{\"body\":2,\"id\":\"past\",\"deliver_at_ms\":1000000000000,\"priority\":5,\"max_receives\":1},{\"body\":3,\"id\":\"first\"},"
 		"{\"body\":4,\"id\":\"end\",\"deliver_at_ms\":253402300799999}]}");
 	assert_status(a, 201);
 	assert_ids(a, IDS("late", "past", "first", "end"));
@@ -268,9 +268,10 @@ static const struct refusal {
 	const char *method, *target, *body, *code, *pointer;
 } refusals[] = {
 	{ "POST", MESSAGES, "{}", "missing_field", "/body" },
-	{ "POST", MESSAGES, "{\"body\":1,\"delay_ms\":1,\"deliver_at_ms\":1}", "invalid_value", "/deliver_at_ms" },
+	{ "POST", MESSAGES, "{\"body\":1,\"delay_ms\":1,\"deliver_at_ms\":1000000000000}", "invalid_value",
+	  "/deliver_at_ms" },
 	{ "POST", MESSAGES, "{\"body\":1,\"delay_ms\":5,\"ttl_ms\":5}", "invalid_value", "/ttl_ms" },
-	{ "POST", MESSAGES, "{\"messages\":[{\"body\":1},{\"body\":1,\"delay_ms\":1,\"deliver_at_ms\":1}]}",
+	{ "POST", MESSAGES, "{\"messages\":[{\"body\":1},{\"body\":1,\"delay_ms\":1,\"deliver_at_ms\":1000000000000}]}",
 	  "invalid_value", "/messages/1/deliver_at_ms" },
 	{ "POST", MESSAGES, "{\"messages\":[{\"body\":1},{\"body\":1,\"delay_ms\":6,\"ttl_ms\":5}]}", "invalid_value",
 	  "/messages/1/ttl_ms" },
@@ -311,7 +312,8 @@ static const struct refusal {
 	{ "POST", "/queues/q/extend", "{\"receipts\":[\"$\",\"$\"]}", "invalid_value", "/receipts/1" },
 	{ "POST", "/queues/q/extend", "{\"receipts\":[\"$\",\"x\"]}", "invalid_receipt", "/receipts/1" },
 	{ "PATCH", MESSAGES "/ready", "{}", "missing_field", "/delay_ms" },
-	{ "PATCH", MESSAGES "/ready", "{\"delay_ms\":0,\"deliver_at_ms\":0}", "invalid_value", "/deliver_at_ms" },
+	{ "PATCH", MESSAGES "/ready", "{\"delay_ms\":0,\"deliver_at_ms\":1000000000000}", "invalid_value",
+	  "/deliver_at_ms" },
 	{ "PATCH", MESSAGES "/lives", "{\"delay_ms\":60001}", "invalid_value", "/delay_ms" },
 	{ "GET", MESSAGES "?cursor=x", NULL, "invalid_value", "?cursor" },
 	{ "GET", MESSAGES "?cursor=4.1.1", NULL, "invalid_value", "?cursor" },
@@ -331,9 +333,10 @@ static const struct refusal {
 	{ "PUT", SCHEDULE, "{\"every_ms\":1000,\"time_zone\":\"right/UTC\",\"body\":1}", "invalid_value",
 	  "/time_zone" },
 	{ "PATCH", "/queues/q/schedules/kept", "{\"time_zone\":\"../UTC\"}", "invalid_value", "/time_zone" },
-	{ "PUT", SCHEDULE, "{\"cron\":\"* * * * *\",\"end_at_ms\":1000,\"body\":1}", "invalid_value", "/end_at_ms" },
+	{ "PUT", SCHEDULE, "{\"cron\":\"* * * * *\",\"end_at_ms\":1000000000000,\"body\":1}", "invalid_value",
+	  "/end_at_ms" },
 	{ "PATCH", "/queues/q/schedules/kept", "{\"cron\":null}", "missing_field", "/every_ms" },
-	{ "PATCH", "/queues/q/schedules/kept", "{\"end_at_ms\":1}", "invalid_value", "/end_at_ms" },
+	{ "PATCH", "/queues/q/schedules/kept", "{\"end_at_ms\":1000000000000}", "invalid_value", "/end_at_ms" },
 };
 
 static const char *with_receipt(char out[512], const char *text, const char *receipt)

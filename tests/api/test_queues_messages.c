@@ -114,8 +114,8 @@ TEST(a_change_moves_a_message)
 		{ "ready", "{\"delay_ms\":0}", "ready", 0, -1, 9 },
 		{ "delayed", "{\"deliver_at_ms\":253402300799999}", "delayed", -1, 253402300799999, 4 },
 		{ "delayed", "{\"priority\":1}", "delayed", -1, 253402300799999, 1 },
-		{ "delayed", "{\"deliver_at_ms\":0}", "ready", 0, -1, 1 }, /* past: now */
-		{ "dead", "{\"priority\":2}", "ready", 0, -1, 2 },         /* deliverable again */
+		{ "delayed", "{\"deliver_at_ms\":1000000000000}", "ready", 0, -1, 1 }, /* past: now */
+		{ "dead", "{\"priority\":2}", "ready", 0, -1, 2 },                     /* deliverable again */
 	};
 
 	send_each_state();

@@ -139,12 +139,15 @@ static const char *make_zones(const char *version, int hours)
 	const char *folder = temp_dir();
 	static const char header[] = "TZif2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 				     "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4";
-	char file[256], line[64], path[80];
+	char file[256], line[160], path[80];
 	size_t size = 0;
 
 	snprintf(path, sizeof(path), "%s/Test", folder);
 	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(line, sizeof(line), "# version %s\nZ Test/Here 1 - X\n", version);
+	snprintf(line, sizeof(line),
+		 "# version %s\nZ Test/Here 1 - X\nZ Test/Gone-without-a-file 1 - X\nZ Factory 0 - -00\n"
+		 "L Test/Here US/Old-Name\n",
+		 version);
 	write_file(folder, "tzdata.zi", line, strlen(line));
 	for (int part = 0; part < 2; part++) {
 		const char type[] = { 0,   0, (char)(hours * 3600 >> 8), (char)(hours * 3600 & 0xff), 0, 0, 'A', 'A',
@@ -159,6 +162,37 @@ static const char *make_zones(const char *version, int hours)
 	snprintf(path, sizeof(path), "%s/Test/Pipe", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	return folder;
+}
+
+/* A hint can be followed: it is never the name that was refused, nor one without a file. */
+TEST(hints_are_zones_that_are_there)
+{
+	static const struct {
+		const char *zone, *hint;
+	} rows[] = {
+		{ "US/Old-Name", "did you mean 'Test/Here'?" },
+		{ "US/Old-Nane", "did you mean 'Test/Here'?" },
+		{ "test/here", "did you mean 'Test/Here'?" },
+		{ "Test/Gone-without-a-file", NULL },
+		{ "Test/Gone-without-a-fill", NULL },
+		{ "Factory", NULL },
+		{ "factory", NULL },
+	};
+	struct daemon d = { 0 };
+	char body[160];
+
+	daemon_start(&d, "--redis", redis.url, "--zoneinfo", make_zones("2026a", 1));
+	struct client *c = client_open(d.port);
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		snprintf(body, sizeof(body), "{\"every_ms\":1000,\"time_zone\":\"%s\",\"body\":1}", rows[i].zone);
+		struct answer a = schedule_at(c, "PUT", "s", body);
+		assert_problem(a, 400, "invalid_value", "none");
+		const char *found = strstr(a.body, "did you mean");
+		if (rows[i].hint ? !strstr(a.body, rows[i].hint) : found != NULL)
+			fail_msg("%s: %s", rows[i].zone, a.body);
+	}
+	client_close(c);
+	daemon_stop(&d);
 }
 
 /*

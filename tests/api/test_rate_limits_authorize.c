@@ -232,6 +232,23 @@ TEST(key_of_a_header)
 	}
 }
 
+/* A proxy may add its line behind the client's, which would then choose the key. */
+TEST(several_lines_are_no_key)
+{
+	static const char *const targets[] = { "/ratelimit/authorize?policy=p&key_header=X-User",
+					       "/ratelimit/authorize?policy=h", "/ratelimit/authorize/h/x" };
+
+	put_all();
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		struct answer a = http(client, "GET", targets[i], NULL, "X-User: fresh", "X-User: me");
+		assert_problem(a, 400, "malformed_request", "none");
+		a = http(client, "GET", targets[i], NULL, "X-User;", "x-user: me");
+		assert_problem(a, 400, "malformed_request", "none");
+		assert_status(http(client, "GET", targets[i], NULL, "X-User: me", "X-Other: fresh"), 200);
+	}
+	assert_status(get("/ratelimit/authorize?policy=h&key=k"), 200);
+}
+
 TEST(long_header_is_a_key_too)
 {
 	char header[400] = "X-User: ";

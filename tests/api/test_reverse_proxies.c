@@ -91,8 +91,8 @@ static void install(const char *name, const char *as, const char *old, const cha
 	free(text);
 }
 
-/* Debian's nginx.conf around the example, without its user, logs and folders. */
-static void install_nginx(const char *without)
+/* Debian's nginx.conf around patternd.conf, without its user, logs and folders. */
+static void install_nginx_conf(void)
 {
 	static const char around[] = "daemon off;\nmaster_process off;\npid %s/pid;\nevents { }\nhttp {\n"
 				     "access_log off;\nclient_body_temp_path %s/body;\nproxy_temp_path %s/proxy;\n"
@@ -100,9 +100,14 @@ static void install_nginx(const char *without)
 				     "include %s/patternd.conf;\n}\n";
 	char text[4096];
 
-	install("nginx/patternd.conf", "patternd.conf", without, "");
 	snprintf(text, sizeof(text), around, dir, dir, dir, dir, dir, dir, dir);
 	write_file("nginx.conf", text);
+}
+
+static void install_nginx(const char *without)
+{
+	install("nginx/patternd.conf", "patternd.conf", without, "");
+	install_nginx_conf();
 }
 
 static void nginx(void)
@@ -264,6 +269,31 @@ static void limits(void **state)
 
 TEST_ROWS(limits, kinds, name);
 
+/* The application accepts longer headers than the daemon, which must not get them. */
+static void long_headers_pass(void **state)
+{
+	static const int lengths[][3] = { { 7000, 6000, 10 }, { 7000, 10, 6000 } };
+	const struct kind *kind = *state;
+	struct proc p;
+	char text[16384];
+
+	put_policy("");
+	start(&p, kind);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		snprintf(text, sizeof(text),
+			 "GET /shop HTTP/1.1\r\nHost: shop.example\r\nAuthorization: %0*d\r\nX-Id-Token: %0*d\r\n"
+			 "Referer: %0*d\r\nConnection: close\r\n\r\n",
+			 lengths[i][0], 0, lengths[i][1], 0, lengths[i][2], 0);
+		struct answer a = ask(text);
+		if (a.status != 200)
+			fail_msg("%s: %zu: %d", kind->name, i, a.status);
+	}
+	ask(NULL);
+	proc_kill(&p);
+}
+
+TEST_ROWS(long_headers_pass, kinds, name);
+
 /*
  * When Redis cannot decide, an open policy admits. A closed policy, or a patternd that is stopped
  * or not running, does not.
@@ -339,6 +369,46 @@ static void with_tokens(void **state)
 }
 
 TEST_ROWS(with_tokens, kinds, name);
+
+/* nginx before the whole daemon, with only the lines that it needs. */
+static void bare_nginx(void)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "server {\n listen 127.0.0.1:%d;\n location / {\n  proxy_pass http://127.0.0.1:%d;\n"
+		 "  proxy_set_header Host localhost;\n }\n}\n",
+		 port, patternd.port);
+	write_file("patternd.conf", text);
+	install_nginx_conf();
+}
+
+static const struct kind bare = { "nginx", bare_nginx, { "nginx", "-e", "stderr", "-c", "@nginx.conf" } };
+
+/* nginx buffers answers, and would send the first events after some KiB. */
+TEST(streams_pass_nginx)
+{
+	static const char *const rows[] = {
+		"GET /topics/t/stream HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"GET /topics/stream?name=t HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"POST /locks/l/hold HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		"Content-Length: 2\r\n\r\n{}",
+	};
+	struct proc p;
+
+	start(&p, &bare);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct raw *r = raw_connect(port);
+		raw_text(r, rows[i]);
+		assert_status(raw_head(r, ANSWER_MS), 200);
+		char *chunk = raw_chunk(r, ANSWER_MS);
+		assert_non_null(chunk);
+		assert_memory_equal(chunk, "event: ", 7);
+		free(chunk);
+		raw_close(r);
+	}
+	proc_kill(&p);
+}
 
 static int set_up(void **state)
 {

@@ -79,7 +79,7 @@ TEST(a_sale_is_made_looked_at_and_changed)
 	assert_int_equal(int_at(a, "/hold_ms"), 300000);
 	assert_int_equal(int_at(a, "/remaining"), 5);
 	a = configure(
-		"{\"stock\":7,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":1,\"closes_at_ms\":253402300799999}");
+		"{\"stock\":7,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":1000000000000,\"closes_at_ms\":253402300799999}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/per_user"), 2);
 	assert_int_equal(int_at(a, "/closes_at_ms"), 253402300799999);
@@ -88,7 +88,7 @@ TEST(a_sale_is_made_looked_at_and_changed)
 	assert_int_equal(int_at(a, "/hold_ms"), 60000);
 	assert_status(configure("{\"stock\":0}"), 200);
 	assert_problem(claim("u", 1, NO_KEY), 409, "sale_sold_out", "none");
-	a = configure("{\"stock\":1,\"opens_at_ms\":5,\"closes_at_ms\":5}");
+	a = configure("{\"stock\":1,\"opens_at_ms\":1000000000000,\"closes_at_ms\":1000000000000}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
 }
@@ -97,21 +97,22 @@ TEST(a_sale_is_made_looked_at_and_changed)
 TEST(a_patch_merges)
 {
 	assert_problem(patch("{\"stock\":1}"), 404, "not_found", "none");
-	configure("{\"stock\":5,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":7,\"closes_at_ms\":253402300799999}");
+	configure(
+		"{\"stock\":5,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":1000000000007,\"closes_at_ms\":253402300799999}");
 	struct answer a = patch("{\"stock\":6}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/stock"), 6);
 	assert_int_equal(int_at(a, "/per_user"), 2);
 	assert_int_equal(int_at(a, "/hold_ms"), 60000);
-	assert_int_equal(int_at(a, "/opens_at_ms"), 7);
+	assert_int_equal(int_at(a, "/opens_at_ms"), 1000000000007);
 	assert_int_equal(int_at(a, "/closes_at_ms"), 253402300799999);
 	a = patch("{\"per_user\":null,\"hold_ms\":null,\"opens_at_ms\":null}");
 	assert_true(json_is_null(json_at(a, "/per_user")));
 	assert_true(json_is_null(json_at(a, "/opens_at_ms")));
 	assert_int_equal(int_at(a, "/hold_ms"), 300000);
 	assert_int_equal(int_at(a, "/stock"), 6);
-	patch("{\"opens_at_ms\":1000}");
-	a = patch("{\"closes_at_ms\":1000}"); /* checked against the other settings of the sale */
+	patch("{\"opens_at_ms\":1000000000000}");
+	a = patch("{\"closes_at_ms\":1000000000000}"); /* checked against the other settings of the sale */
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
 	assert_int_equal(int_at(get("/sales/s"), "/closes_at_ms"), 253402300799999);
@@ -152,7 +153,7 @@ TEST(a_running_sale_is_changed)
 	assert_int_equal(int_at(a, "/confirmed"), 1);
 	assert_counts(2, 2, 1);
 	/* A user with more than the new limit keeps it, and a closed sale still confirms holds. */
-	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1}"), 200);
+	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1000000000000}"), 200);
 	assert_string_equal(text_at(get("/sales/s"), "/state"), "closed");
 	assert_status(confirm(first), 200);
 	assert_counts(6, 0, 3);
@@ -164,7 +165,7 @@ TEST(sales_are_listed_by_state)
 
 	http(client, "PUT", "/sales/upcoming", "{\"stock\":1,\"opens_at_ms\":253402300799999}");
 	http(client, "PUT", "/sales/open", "{\"stock\":2}");
-	http(client, "PUT", "/sales/closed", "{\"stock\":3,\"closes_at_ms\":1}");
+	http(client, "PUT", "/sales/closed", "{\"stock\":3,\"closes_at_ms\":1000000000000}");
 	for (size_t i = 0; i < 3; i++) {
 		char target[64];
 		snprintf(target, sizeof(target), "/sales?state=%s", states[i]);
@@ -289,7 +290,7 @@ TEST(refusals_have_their_code)
 	assert_int_equal(int_at(a, "/opens_at_ms"), opens_at);
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 2);
 	assert_in_range(int_at(a, "/retry_after_ms"), 1, 1500);
-	configure("{\"stock\":3,\"per_user\":2,\"closes_at_ms\":1}");
+	configure("{\"stock\":3,\"per_user\":2,\"closes_at_ms\":1000000000000}");
 	a = claim("u", 1, NO_KEY);
 	assert_problem(a, 409, "sale_not_open", "none");
 	assert_string_equal(text_at(a, "/state"), "closed");

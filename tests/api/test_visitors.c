@@ -6,8 +6,8 @@
 #include "test.h"
 
 /* 29 February and 1 March 2000, 12:00. */
-#define FEB_29 "951825600000"
-#define MAR_1 "951912000000"
+#define FEB_29 "1078056000000"
+#define MAR_1 "1078142400000"
 
 /* Counts these visitors (JSON strings) at an instant; returns whether that changed anything. */
 static bool visit(const char *page, const char *visitors, const char *at_ms)
@@ -21,7 +21,7 @@ static bool visit(const char *page, const char *visitors, const char *at_ms)
 	return bool_at(a, "/changed");
 }
 
-/* The answer's days as one line of text: 2000-02-29 3, 2000-03-01 0 */
+/* The answer's days as one line of text: 2004-02-29 3, 2004-03-01 0 */
 static const char *days_of(struct answer a)
 {
 	static char line[512];
@@ -47,16 +47,16 @@ TEST(a_visitor_counts_once_a_day)
 	assert_false(visit("home", "\"u2\",\"u1\",\"u1\"", FEB_29));
 	assert_true(visit("home", "\"u3\"", FEB_29));
 	assert_true(visit("home", "\"u3\",\"u4\"", MAR_1));
-	struct answer a = get("/uv/home?from=2000-02-28&to=2000-03-02");
+	struct answer a = get("/uv/home?from=2004-02-28&to=2004-03-02");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "home");
-	assert_string_equal(text_at(a, "/from"), "2000-02-28");
-	assert_string_equal(text_at(a, "/to"), "2000-03-02");
+	assert_string_equal(text_at(a, "/from"), "2004-02-28");
+	assert_string_equal(text_at(a, "/to"), "2004-03-02");
 	assert_int_equal(int_at(a, "/count"), 4); /* the union, not the sum */
-	assert_string_equal(days_of(a), "2000-02-28 0, 2000-02-29 3, 2000-03-01 2, 2000-03-02 0");
+	assert_string_equal(days_of(a), "2004-02-28 0, 2004-02-29 3, 2004-03-01 2, 2004-03-02 0");
 	assert_true(real_at(a, "/standard_error") == 0.0081);
-	assert_int_equal(int_at(get("/uv/home?from=2000-03-01&to=2000-03-01"), "/count"), 2);
-	assert_string_equal(days_of(get("/uv/home?to=2000-02-29")), "2000-02-29 3"); /* without `from` it is one day */
+	assert_int_equal(int_at(get("/uv/home?from=2004-03-01&to=2004-03-01"), "/count"), 2);
+	assert_string_equal(days_of(get("/uv/home?to=2004-02-29")), "2004-02-29 3"); /* without `from` it is one day */
 }
 
 TEST(a_page_never_used_has_zeros)
@@ -75,13 +75,13 @@ TEST(the_estimate_is_as_good_as_documented)
 	char body[16384];
 
 	for (int call = 0; call < 10; call++) {
-		int n = snprintf(body, sizeof(body), "{\"at_ms\":0,\"visitors\":[");
+		int n = snprintf(body, sizeof(body), "{\"at_ms\":1000000000000,\"visitors\":[");
 		for (int i = 0; i < 1000; i++)
 			n += snprintf(body + n, sizeof(body) - (size_t)n, "%s\"v%d\"", i ? "," : "", call * 1000 + i);
 		snprintf(body + n, sizeof(body) - (size_t)n, "]}");
 		assert_status(post("/uv/crowd", body), 200);
 	}
-	assert_in_range(int_at(get("/uv/crowd?to=1970-01-01"), "/count"), 10000 - 243, 10000 + 243);
+	assert_in_range(int_at(get("/uv/crowd?to=2001-09-09"), "/count"), 10000 - 243, 10000 + 243);
 }
 
 TEST(visitors_are_one_to_a_thousand)
@@ -104,7 +104,7 @@ TEST(visitor_slots_make_one_union)
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("a", "\"u3\"", MAR_1);
 	visit("b", "\"u2\",\"u3\",\"u4\"", MAR_1);
-	struct answer a = get("/uv/combine?name=b&name=a&name=nothing&from=2000-02-29&to=2000-03-01");
+	struct answer a = get("/uv/combine?name=b&name=a&name=nothing&from=2004-02-29&to=2004-03-01");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 4);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 3);
@@ -113,7 +113,7 @@ TEST(visitor_slots_make_one_union)
 	assert_string_equal(text_at(a, "/pages/1/name"), "a");
 	assert_int_equal(int_at(a, "/pages/1/count"), 3);
 	assert_int_equal(int_at(a, "/pages/2/count"), 0);
-	assert_int_equal(int_at(get("/uv/combine?name=a&name=b&to=2000-03-01"), "/count"), 3);
+	assert_int_equal(int_at(get("/uv/combine?name=a&name=b&to=2004-03-01"), "/count"), 3);
 	a = get("/uv/combine");
 	assert_problem(a, 400, NULL, "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "?name");
@@ -121,7 +121,7 @@ TEST(visitor_slots_make_one_union)
 
 TEST(merge_goes_day_by_day)
 {
-	static const char body[] = "{\"sources\":[\"a\",\"b\"],\"from\":\"2000-02-28\",\"to\":\"2000-03-01\"}";
+	static const char body[] = "{\"sources\":[\"a\",\"b\"],\"from\":\"2004-02-28\",\"to\":\"2004-03-01\"}";
 
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("b", "\"u2\",\"u3\"", FEB_29);
@@ -131,15 +131,15 @@ TEST(merge_goes_day_by_day)
 		struct answer a = post("/uv/site/merge", body);
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/name"), "site");
-		assert_string_equal(text_at(a, "/from"), "2000-02-28");
-		assert_string_equal(text_at(a, "/to"), "2000-03-01");
+		assert_string_equal(text_at(a, "/from"), "2004-02-28");
+		assert_string_equal(text_at(a, "/to"), "2004-03-01");
 		assert_int_equal(int_at(a, "/merged_days"), 2);
-		a = get("/uv/site?from=2000-02-28&to=2000-03-01");
-		assert_string_equal(days_of(a), "2000-02-28 0, 2000-02-29 3, 2000-03-01 2");
+		a = get("/uv/site?from=2004-02-28&to=2004-03-01");
+		assert_string_equal(days_of(a), "2004-02-28 0, 2004-02-29 3, 2004-03-01 2");
 		assert_int_equal(int_at(a, "/count"), 5);
 	}
-	assert_string_equal(days_of(get("/uv/b?from=2000-02-29&to=2000-03-01")), "2000-02-29 2, 2000-03-01 1");
-	assert_int_equal(server_command(&redis, "EXISTS p:uv:{site}:2000-02-28")->integer, 0);
+	assert_string_equal(days_of(get("/uv/b?from=2004-02-29&to=2004-03-01")), "2004-02-29 2, 2004-03-01 1");
+	assert_int_equal(server_command(&redis, "EXISTS p:uv:{site}:2004-02-28")->integer, 0);
 	assert_int_equal(int_at(post("/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2000-01-01\"}"), "/merged_days"),
 			 0);
 }
@@ -156,10 +156,10 @@ TEST(views_add_up)
 	assert_int_equal(int_at(post("/pv/home", "{\"by\":5,\"at_ms\":" FEB_29 "}"), "/count"), 5);
 	assert_int_equal(int_at(post("/pv/home", "{\"at_ms\":" FEB_29 "}"), "/count"), 6);
 	assert_int_equal(int_at(post("/pv/home", "{\"by\":1000000000,\"at_ms\":" MAR_1 "}"), "/count"), 1000000000);
-	a = get("/pv/home?from=2000-02-28&to=2000-03-01");
+	a = get("/pv/home?from=2004-02-28&to=2004-03-01");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 1000000006);
-	assert_string_equal(days_of(a), "2000-02-28 0, 2000-02-29 6, 2000-03-01 1000000000");
+	assert_string_equal(days_of(a), "2004-02-28 0, 2004-02-29 6, 2004-03-01 1000000000");
 	static const char *const wrong[] = { "{\"by\":0}", "{\"by\":-1}", "{\"by\":1000000001}" };
 	for (size_t i = 0; i < 3; i++)
 		assert_problem(post("/pv/home", wrong[i]), 400, "out_of_range", "none");
@@ -168,12 +168,12 @@ TEST(views_add_up)
 
 TEST(a_day_of_views_ends_at_2_53)
 {
-	server_command(&redis, "MSET p:pv:{big}:2000-02-29 9007199254740990 p:pv:{big}:2000-03-01 9007199254740991");
+	server_command(&redis, "MSET p:pv:{big}:2004-02-29 9007199254740990 p:pv:{big}:2004-03-01 9007199254740991");
 	assert_int_equal(int_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), INT64_C(9007199254740991));
 	struct answer a = post("/pv/big", "{\"at_ms\":" FEB_29 "}");
 	assert_problem(a, 409, "counter_overflow", "none");
 	assert_string_equal(text_at(a, "/detail"), "the views are 9007199254740991, and adding 1 exceeds 2^53 - 1");
-	a = get("/pv/big?from=2000-02-29&to=2000-03-01");
+	a = get("/pv/big?from=2004-02-29&to=2004-03-01");
 	assert_int_equal(int_at(a, "/count"), INT64_C(18014398509481982));
 	assert_int_equal(int_at(a, "/days/1/count"), INT64_C(9007199254740991));
 }
@@ -185,9 +185,10 @@ TEST(a_retry_counts_once)
 	static const struct {
 		const char *target, *body, *other_body, *pointer;
 	} rows[] = {
-		{ "/pv/home", "{\"by\":3,\"at_ms\":0}", "{\"by\":4,\"at_ms\":0}", "/count" },
-		{ "/uv/home", "{\"visitors\":[\"u\"],\"at_ms\":0}", "{\"visitors\":[\"v\"],\"at_ms\":0}", "/changed" },
-		{ "/uv/site/merge", "{\"sources\":[\"home\"],\"to\":\"1970-01-01\"}", "{\"sources\":[\"x\"]}",
+		{ "/pv/home", "{\"by\":3,\"at_ms\":1000000000000}", "{\"by\":4,\"at_ms\":1000000000000}", "/count" },
+		{ "/uv/home", "{\"visitors\":[\"u\"],\"at_ms\":1000000000000}",
+		  "{\"visitors\":[\"v\"],\"at_ms\":1000000000000}", "/changed" },
+		{ "/uv/site/merge", "{\"sources\":[\"home\"],\"to\":\"2001-09-09\"}", "{\"sources\":[\"x\"]}",
 		  "/merged_days" },
 	};
 
@@ -204,8 +205,8 @@ TEST(a_retry_counts_once)
 		assert_problem(http(client, "POST", rows[i].target, rows[i].other_body, "Idempotency-Key: one"), 422,
 			       "idempotency_key_reused", "none");
 	}
-	assert_int_equal(int_at(get("/pv/home?to=1970-01-01"), "/count"), 3);
-	assert_int_equal(int_at(get(redis.cluster ? "/uv/home?to=1970-01-01" : "/uv/site?to=1970-01-01"), "/count"), 1);
+	assert_int_equal(int_at(get("/pv/home?to=2001-09-09"), "/count"), 3);
+	assert_int_equal(int_at(get(redis.cluster ? "/uv/home?to=2001-09-09" : "/uv/site?to=2001-09-09"), "/count"), 1);
 }
 
 TEST(pages_are_listed_once)
@@ -246,14 +247,14 @@ TEST(pages_are_listed_once)
 	assert_int_equal(found, 30);
 	assert_status(http(client, "DELETE", "/uv/page7", NULL), 204);
 	assert_int_equal(json_array_size(json_at(get_all("/uv?match=page7"), "/items")), 0);
-	post("/uv/all/merge", "{\"sources\":[\"page8\"],\"from\":\"2000-02-29\",\"to\":\"2000-03-01\"}");
+	post("/uv/all/merge", "{\"sources\":[\"page8\"],\"from\":\"2004-02-29\",\"to\":\"2004-03-01\"}");
 	assert_int_equal(json_array_size(json_at(get_all("/uv?match=all"), "/items")), 1);
 }
 
 /* DELETE removes all days of one kind, visitors or views. The other kind and other pages stay. */
 TEST(a_page_is_deleted_whole)
 {
-	static const char *const ends[] = { "0", FEB_29, "1795310461802", "4102444800000" };
+	static const char *const ends[] = { "1000000000000", FEB_29, "1795310461802", "4102444800000" };
 	static const char *const kinds[][2] = { { "/uv/home", "/pv/home" }, { "/pv/home", "/uv/home" } };
 	char body[64];
 
@@ -269,7 +270,7 @@ TEST(a_page_is_deleted_whole)
 		assert_int_equal(server_keys(&redis), 7);
 		assert_problem(http(client, "DELETE", kinds[k][0], NULL), 404, "not_found", "none");
 		assert_status(http(client, "DELETE", kinds[k][1], NULL), 204);
-		assert_int_equal(int_at(get("/uv/other?to=2000-02-29"), "/count"), 1);
+		assert_int_equal(int_at(get("/uv/other?to=2004-02-29"), "/count"), 1);
 		stage_forget(NULL);
 	}
 }
@@ -305,11 +306,11 @@ TEST(a_total_outlives_the_days)
 	assert_status(post("/uv/home", "{\"visitors\":[\"u3\",\"u4\"],\"date\":\"1999-01-01\"}"), 200);
 	assert_total("/uv/home", 3); /* u2 u3 u4 */
 	/* A merge of the page into itself adds earlier days to the total. */
-	assert_status(post("/uv/home/merge", "{\"sources\":[\"home\"],\"to\":\"2000-02-29\"}"), 200);
+	assert_status(post("/uv/home/merge", "{\"sources\":[\"home\"],\"to\":\"2004-02-29\"}"), 200);
 	assert_total("/uv/home", 4);
 	visit("cart", "\"u9\"", FEB_29);
-	assert_status(post("/uv/home/merge", "{\"sources\":[\"cart\"],\"to\":\"2000-02-29\"}"), 200);
-	server_command(&redis, "DEL p:uv:{home}:2000-02-29");
+	assert_status(post("/uv/home/merge", "{\"sources\":[\"cart\"],\"to\":\"2004-02-29\"}"), 200);
+	server_command(&redis, "DEL p:uv:{home}:2004-02-29");
 	server_command(&redis, "DEL p:uv:{home}:1999-01-01");
 	assert_total("/uv/home", 5);
 	assert_total("/uv/cart", -1);
@@ -391,7 +392,7 @@ TEST(names_of_all_kinds)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		visit(rows[i][0], "\"ü/1\"", FEB_29);
-		snprintf(target, sizeof(target), "/uv/%s?to=2000-02-29", rows[i][0]);
+		snprintf(target, sizeof(target), "/uv/%s?to=2004-02-29", rows[i][0]);
 		assert_string_equal(text_at(get(target), "/name"), rows[i][1]);
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
@@ -403,10 +404,10 @@ TEST(names_of_all_kinds)
 
 TEST(foreign_keys_are_reported_and_kept)
 {
-	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/combine?name=x&name=f&to=2000-02-29",
-					       "/pv/f?to=2000-02-29" };
+	static const char *const targets[] = { "/uv/f?to=2004-02-29", "/uv/combine?name=x&name=f&to=2004-02-29",
+					       "/pv/f?to=2004-02-29" };
 
-	server_command(&redis, "MSET p:uv:{f}:2000-02-29 mine p:pv:{f}:2000-02-29 mine");
+	server_command(&redis, "MSET p:uv:{f}:2004-02-29 mine p:pv:{f}:2004-02-29 mine");
 	for (size_t i = 0; i < 3; i++)
 		assert_problem(get(targets[i]), 500, "foreign_key", "none");
 	assert_problem(post("/uv/f", "{\"visitors\":[\"u\"],\"at_ms\":" FEB_29 "}"), 500, "foreign_key", "none");
@@ -414,7 +415,7 @@ TEST(foreign_keys_are_reported_and_kept)
 	assert_problem(http(client, "DELETE", "/uv/f", NULL), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/pv/f", NULL), 500, "foreign_key", "none");
 	visit("a", "\"u\"", FEB_29);
-	assert_problem(post("/uv/a/merge", "{\"sources\":[\"f\"],\"to\":\"2000-02-29\"}"), 500, "foreign_key", "none");
-	assert_string_equal(server_command(&redis, "GET p:uv:{f}:2000-02-29")->str, "mine");
-	assert_string_equal(server_command(&redis, "GET p:pv:{f}:2000-02-29")->str, "mine");
+	assert_problem(post("/uv/a/merge", "{\"sources\":[\"f\"],\"to\":\"2004-02-29\"}"), 500, "foreign_key", "none");
+	assert_string_equal(server_command(&redis, "GET p:uv:{f}:2004-02-29")->str, "mine");
+	assert_string_equal(server_command(&redis, "GET p:pv:{f}:2004-02-29")->str, "mine");
 }

@@ -10,7 +10,7 @@
 
 enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
 
-#define FEB_29 "951825600000" /* 2000-02-29, 12:00 */
+#define FEB_29 "1078056000000" /* 2004-02-29, 12:00 */
 
 /*
  * The day of Redis's clock, `days_on` days later, as text. If the day is about to end, this waits
@@ -36,14 +36,17 @@ TEST(the_day_is_by_at_ms)
 	static const struct {
 		const char *at_ms, *day; /* NULL: out of range */
 	} rows[] = {
-		{ "0", "1970-01-01" },
-		{ "86399999", "1970-01-01" },
-		{ "86400000", "1970-01-02" },
-		{ "951782399999", "2000-02-28" },
-		{ "951782400000", "2000-02-29" },
-		{ "951868800000", "2000-03-01" },
+		{ "1000000000000", "2001-09-09" },
+		{ "1000079999999", "2001-09-09" },
+		{ "1000080000000", "2001-09-10" },
+		{ "1078012799999", "2004-02-28" },
+		{ "1078012800000", "2004-02-29" },
+		{ "1078099200000", "2004-03-01" },
 		{ "4102444800000", "2100-01-01" },
 		{ "-1", NULL },
+		{ "0", NULL },
+		{ "1795219450", NULL }, /* seconds */
+		{ "999999999999", NULL },
 		{ "4102444800001", NULL },
 	};
 	char body[96], key[64];
@@ -104,10 +107,11 @@ TEST(the_day_is_by_date)
 		snprintf(target, sizeof(target), "/pv/d?to=%s", rows[i].date);
 		assert_int_equal(int_at(get(target), "/count"), 3);
 	}
-	struct answer a = post("/uv/d", "{\"visitors\":[\"u\"],\"at_ms\":0,\"date\":\"2000-01-01\"}");
+	struct answer a = post("/uv/d", "{\"visitors\":[\"u\"],\"at_ms\":1000000000000,\"date\":\"2000-01-01\"}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/date");
-	assert_problem(post("/pv/d", "{\"at_ms\":0,\"date\":\"2000-01-01\"}"), 400, "invalid_value", "none");
+	assert_problem(post("/pv/d", "{\"at_ms\":1000000000000,\"date\":\"2000-01-01\"}"), 400, "invalid_value",
+		       "none");
 	/* DELETE finds the last of these days. */
 	assert_status(http(client, "DELETE", "/uv/d", NULL), 204);
 	assert_status(http(client, "DELETE", "/pv/d", NULL), 204);
@@ -188,7 +192,7 @@ TEST(a_day_must_be_one_of_the_calendar)
 
 TEST(days_are_kept_for_the_retention_only)
 {
-	static const char *const keys[] = { "p:uv:{a}:2000-02-29", "p:pv:{a}:2000-02-29", "p:uv:{site}:2000-02-29" };
+	static const char *const keys[] = { "p:uv:{a}:2004-02-29", "p:pv:{a}:2004-02-29", "p:uv:{site}:2004-02-29" };
 	struct daemon brief = { 0 };
 	static const int kept_s[] = { 400 * DAY_S, KEPT_DAYS * DAY_S };
 
@@ -197,7 +201,7 @@ TEST(days_are_kept_for_the_retention_only)
 	for (size_t i = 0; i < 2; i++) {
 		http(clients[i], "POST", "/uv/a", "{\"visitors\":[\"u\"],\"at_ms\":" FEB_29 "}");
 		http(clients[i], "POST", "/pv/a", "{\"at_ms\":" FEB_29 "}");
-		http(clients[i], "POST", "/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2000-02-29\"}");
+		http(clients[i], "POST", "/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2004-02-29\"}");
 		for (size_t k = 0; k < 3; k++)
 			assert_in_range(server_command(&redis, "TTL %s", keys[k])->integer, kept_s[i] - 60, kept_s[i]);
 	}

@@ -7,9 +7,9 @@
 #include "../support/slot_names.h"
 #include "test.h"
 
-#define FEB_29 "951825600000"
-#define MAR_1 "951912000000"
-#define RANGE "from=2000-02-28&to=2000-03-02"
+#define FEB_29 "1078056000000"
+#define MAR_1 "1078142400000"
+#define RANGE "from=2004-02-28&to=2004-03-02"
 
 enum { VISITORS = 900 };
 
@@ -73,7 +73,7 @@ TEST(a_union_is_the_same_as_in_one_slot)
 		snprintf(pointer, sizeof(pointer), "/pages/%d/count", i);
 		assert_int_equal(int_at(apart, pointer), int_at(together, pointer));
 	}
-	assert_string_equal(text_at(apart, "/from"), "2000-02-28");
+	assert_string_equal(text_at(apart, "/from"), "2004-02-28");
 	must_have_no_scratch();
 }
 
@@ -95,7 +95,7 @@ static struct answer merge(const char *page, const char *first, const char *seco
 	char target[64], body[256];
 
 	snprintf(target, sizeof(target), "/uv/%s/merge", page);
-	snprintf(body, sizeof(body), "{\"sources\":[\"%s\",\"%s\"],\"from\":\"2000-02-28\",\"to\":\"2000-03-02\"}",
+	snprintf(body, sizeof(body), "{\"sources\":[\"%s\",\"%s\"],\"from\":\"2004-02-28\",\"to\":\"2004-03-02\"}",
 		 first, second);
 	return http(pair.c[0], "POST", target, body, header ? header : "X-None: 1");
 }
@@ -115,7 +115,7 @@ TEST(a_merge_is_the_same_as_in_one_slot)
 	assert_status(a, 200);
 	assert_status(b, 200);
 	assert_int_equal(int_at(a, "/merged_days"), 2);
-	assert_string_equal(text_at(a, "/to"), "2000-03-02");
+	assert_string_equal(text_at(a, "/to"), "2004-03-02");
 	struct answer apart = days_of(low), together = days_of(name_beside(low, 3));
 	assert_true(json_equal(json_at(apart, "/days"), json_at(together, "/days")));
 	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
@@ -123,9 +123,9 @@ TEST(a_merge_is_the_same_as_in_one_slot)
 	assert_int_equal(int_at(days_of(middle), "/days/1/count"), int_at(days_of(beside[0]), "/days/1/count"));
 	/* A merge writes no day without visitors. The other days expire as usual. */
 	char key[64];
-	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-28", low);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2004-02-28", low);
 	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);
-	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-29", low);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2004-02-29", low);
 	assert_true(server_command(&pair.redis, "TTL %s", key)->integer > 86400);
 	must_have_no_scratch();
 	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/merged_days"), 0);
@@ -153,17 +153,17 @@ TEST(what_is_not_a_sketch_changes_nothing)
 	char key[64];
 
 	visit(middle, 0, 3, FEB_29);
-	snprintf(key, sizeof(key), "p:uv:{%s}:2000-03-01", high);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2004-03-01", high);
 	server_command(&pair.redis, "SET %s foreign", key);
 	struct answer a = count(low, middle, high);
 	assert_problem(a, 500, "foreign_key", "none");
 	assert_problem(merge(low, middle, high, NULL), 500, "foreign_key", NULL);
 	assert_int_equal(int_at(days_of(low), "/count"), 0);
 	server_command(&pair.redis, "DEL %s", key);
-	snprintf(key, sizeof(key), "p:uv:{%s}:2000-03-01", low); /* in the target, behind a day that is merged first */
+	snprintf(key, sizeof(key), "p:uv:{%s}:2004-03-01", low); /* in the target, behind a day that is merged first */
 	server_command(&pair.redis, "RPUSH %s foreign", key);
 	assert_problem(merge(low, middle, high, NULL), 500, "foreign_key", NULL);
-	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-29", low);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2004-02-29", low);
 	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);
 	must_have_no_scratch();
 }
@@ -173,11 +173,11 @@ TEST(four_hundred_sketches)
 {
 	static char target[8192];
 	char key[64];
-	size_t n = (size_t)snprintf(target, sizeof(target), "/uv/combine?from=2000-02-01&to=2000-03-11");
+	size_t n = (size_t)snprintf(target, sizeof(target), "/uv/combine?from=2004-02-01&to=2004-03-11");
 
 	for (int i = 0; i < 10; i++) {
 		for (int day = 0; day < 40; day++) {
-			snprintf(key, sizeof(key), "p:uv:{page%d}:2000-%02d-%02d", i, 2 + day / 29, 1 + day % 29);
+			snprintf(key, sizeof(key), "p:uv:{page%d}:2004-%02d-%02d", i, 2 + day / 29, 1 + day % 29);
 			server_command(&pair.redis, "PFADD %s v%d-%d", key, i, day / 4);
 			server_command(&pair.redis, "PFDEBUG TODENSE %s", key);
 		}

@@ -176,7 +176,7 @@ static void fill_days(void)
 	char body[64];
 
 	for (int day = 1; day <= 500; day++) {
-		snprintf(body, sizeof(body), "{\"visitors\":[\"a\"],\"at_ms\":%d00000}", day * 864);
+		snprintf(body, sizeof(body), "{\"visitors\":[\"a\"],\"at_ms\":%lld}", 1000000000000 + day * 86400000LL);
 		done("POST", "/uv/full", body);
 	}
 	make("for _, key in ipairs(redis.call('KEYS', 'p:uv:{full}:*')) do"

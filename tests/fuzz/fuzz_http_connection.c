@@ -194,7 +194,7 @@ static void begin(void)
 	got_len = answer_count = answered = blank_lines = 0;
 	was_closed = false;
 	last_sent = 0;
-	http_server_add(&front, ends[1]);
+	http_server_add(&front, &(struct listener){ 0 }, ends[1]);
 	world_pass(0);
 }
 

@@ -101,14 +101,14 @@ static void check_listen(const char *list)
 {
 	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
 	char shown[LISTENER_HOST_BYTES + 16];
-	size_t count = listener_addresses_parse("listen", list, addresses);
+	size_t count = listener_address_parse("listen", list, addresses);
 
 	CHECK(count <= LISTENER_ADDRESSES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		struct listener_address again[LISTENER_ADDRESSES_MAX];
 		CHECK(addresses[i].host[0] && (addresses[i].is_unix || strtol(addresses[i].port, NULL, 10) <= 65535));
 		listener_address_print(&addresses[i], shown, sizeof(shown));
-		CHECK(listener_addresses_parse("listen", shown, again) == 1);
+		CHECK(listener_address_parse("listen", shown, again) == 1);
 		CHECK(strcmp(again[0].host, addresses[i].host) == 0 && again[0].is_unix == addresses[i].is_unix);
 	}
 }

@@ -13,9 +13,11 @@ static char method[16];
 static struct text names[GIVEN_HEADERS + 1], values[GIVEN_HEADERS + 1];
 static size_t header_count;
 
-static struct text find_header(struct request *req, const char *name)
+static struct text find_header(struct request *req, const char *name, unsigned *lines)
 {
 	(void)req;
+	if (lines)
+		*lines = 1;
 	for (size_t i = 0; i < header_count; i++)
 		if (strcasecmp(names[i].at, name) == 0)
 			return values[i];

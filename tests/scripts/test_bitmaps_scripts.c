@@ -335,11 +335,55 @@ TEST(steps_add_up_to_one_command)
 			wanted = server_command(&r, "BITPOS " KEY " %s %s %s %s", bit, first, last, unit)->integer;
 			assert_int_equal(found_at(bit, first, last, unit), wanted);
 		}
-		snprintf(first, sizeof(first), "%lld", random_place((long long)bytes));
-		for (int bit = 0; bit < 2; bit++) {
-			snprintf(last, sizeof(last), "%d", bit);
-			int64_t wanted = server_command(&r, "BITPOS " KEY " %d %s", bit, first)->integer;
-			assert_int_equal(found_at(last, first, "", "BYTE"), wanted);
+	}
+}
+
+/* What the contract promises, one bit after the other. `last` is ignored if it is endless. */
+static int64_t position_by_contract(const char *bits, long long bytes, int bit, long long first, long long last,
+				    bool endless, int scale)
+{
+	long long length = bytes * 8 / scale;
+	bool is_empty = !endless && first < 0 && last < first;
+
+	first = first < 0 ? first + length : first;
+	last = last < 0 ? last + length : last;
+	first = (first < 0 ? 0 : first) * scale;
+	last = ((last < 0 ? 0 : last) + 1) * scale - 1;
+	for (long long at = first; !is_empty && (endless || at <= last) && (at < bytes * 8 || (endless && !bit));
+	     at++) {
+		int is = at < bytes * 8 ? bits[at / 8] >> (7 - at % 8) & 1 : 0;
+		if (is == bit)
+			return at;
+	}
+	return -1;
+}
+
+/* All ranges around the ends of short bitmaps. */
+TEST(positions_at_every_border)
+{
+	static const char *const bitmaps[] = { "", "\xff", "\x01", "\x80", "\xff\xff", "\xff\x7f", "\xfe\xff" };
+	char bit[2] = "", first[DIGITS], last[DIGITS];
+
+	for (size_t i = 0; i < sizeof(bitmaps) / sizeof(bitmaps[0]); i++) {
+		long long bytes = (long long)strlen(bitmaps[i]);
+		server_command(&r, "DEL " KEY);
+		if (bytes > 0)
+			server_command(&r, "SET " KEY " %b", bitmaps[i], (size_t)bytes);
+		for (int scale = 1; scale <= 8; scale += 7) {
+			long long most = bytes * 8 / scale + 2;
+			for (long long from = -most; from <= most; from++)
+				for (long long to = -most; to <= most + 1; to++)
+					for (*bit = '0'; *bit <= '1'; ++*bit) {
+						bool endless = to > most;
+						snprintf(first, sizeof(first), "%lld", from);
+						snprintf(last, sizeof(last), endless ? "" : "%lld", to);
+						int64_t wanted = position_by_contract(bitmaps[i], bytes, *bit - '0',
+										      from, to, endless, scale);
+						int64_t found = found_at(bit, first, last, scale == 1 ? "BIT" : "BYTE");
+						if (found != wanted)
+							fail_msg("bitmap %zu, bit %s, %s to '%s' by %d: %lld", i, bit,
+								 first, last, scale, (long long)found);
+					}
 		}
 	}
 }

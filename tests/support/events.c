@@ -31,6 +31,7 @@ static struct events *take(struct raw *r, const char *method, const char *target
 	e->head = raw_head(r, HEAD_MS);
 	assert_status(e->head, 200);
 	assert_string_equal(header_of(e->head, "Content-Type"), "text/event-stream");
+	assert_string_equal(header_of(e->head, "X-Accel-Buffering"), "no");
 	return e;
 }
 

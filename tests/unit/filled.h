@@ -14,9 +14,10 @@
 
 static struct text given_header; /* the value of Lock-Token; absent: no such header */
 
-static inline struct text filled_header(struct request *req, const char *name)
+static inline struct text filled_header(struct request *req, const char *name, unsigned *lines)
 {
 	(void)req;
+	(void)lines;
 	return strcmp(name, "Lock-Token") == 0 ? given_header : NOTHING;
 }
 

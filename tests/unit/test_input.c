@@ -354,7 +354,11 @@ TEST(hints)
 		{ "POST", "/ratelimit", "",
 		  " is required: a JSON object with key, limit, window_ms\n/key is required, unless checks is given\n"
 		  "/limit is required, unless checks or policy is given\n/window_ms is required, unless checks or policy is given\n" },
-		{ "POST", "/ratelimit", "[]", " must be an object, not an array\n" },
+		{ "POST", "/ratelimit", "[]",
+		  " must be an object, not an array; PHP writes an empty object for (object)[]\n" },
+		{ "POST", "/ratelimit", "[1]", " must be an object, not an array\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":[],\"headers\":[]}",
+		  "/headers must be an object, not an array; PHP writes an empty object for (object)[]\n" },
 		{ "POST", "/locks/l", "1.5", " must be an object, not a real number\n" },
 		{ "POST", "/counters/c/increment", "\"x\"", " must be an object, not a string\n" },
 		{ "POST", "/queues/q/settle", "", " is required: a JSON object\n" },
@@ -365,6 +369,27 @@ TEST(hints)
 		{ "GET", "/checkins/a?from=2026-1-1", NULL, "?from must be a date, YYYY-MM-DD\n" },
 		{ "PUT", "/bloom/f", "{\"capacity\":1,\"error_rate\":1e-7}",
 		  "/error_rate must be from 0.000001 to 0.5, not 0.0000001\n" },
+	};
+	check_details(ROWS(rows));
+}
+
+/* The unit of an instant is named if the number looks like another unit. */
+TEST(instants_in_other_units)
+{
+	static const struct detail_row rows[] = {
+		{ "PUT", "/sales/s", "{\"stock\":1,\"opens_at_ms\":1795219450,\"closes_at_ms\":1795219450378000}",
+		  "/opens_at_ms must be from 1000000000000 to 253402300799999, not 1795219450; "
+		  "it looks like seconds, and milliseconds are expected\n"
+		  "/closes_at_ms must be from 1000000000000 to 253402300799999, not 1795219450378000; "
+		  "it looks like microseconds, and milliseconds are expected\n" },
+		{ "PATCH", "/queues/q/schedules/s", "{\"start_at_ms\":1}",
+		  "/start_at_ms must be from 1000000000000 to 253402300799999, not 1; "
+		  "Unix milliseconds are expected\n" },
+		{ "POST", "/pv/home", "{\"at_ms\":1795219450}",
+		  "/at_ms must be from 1000000000000 to 4102444800000, not 1795219450; "
+		  "it looks like seconds, and milliseconds are expected\n" },
+		{ "GET", "/locks/l/history?after_at_ms=-1", NULL,
+		  "?after_at_ms must be from 0 to 9007199254740991, not -1\n" },
 	};
 	check_details(ROWS(rows));
 }

@@ -53,6 +53,8 @@ TEST(the_best_wins)
 	nearest_offer(&n, "limit");
 	nearest_offer(&n, "limbs");
 	assert_string_equal(nearest_hint(&n, hint), "; did you mean 'limit'?");
+	nearest_offer(&n, "limits"); /* it is what was refused */
+	assert_string_equal(nearest_hint(&n, hint), "; did you mean 'limit'?");
 	nearest_offer(&none, "limit");
 	assert_string_equal(nearest_hint(&none, hint), "");
 }

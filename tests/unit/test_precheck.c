@@ -160,6 +160,92 @@ TEST(browsers_from_elsewhere)
 	check("GET", "/locks", ROWS(rows));
 }
 
+/* A browser cannot open a Unix socket, so the name there has no meaning. Other sites stay out. */
+TEST(unix_sockets_serve_any_host)
+{
+	static const struct row rows[] = {
+		{ "Host: ", "ok" },
+		{ "Host: unix", "ok" },
+		{ "Host: %2Frun%2Fp.sock", "ok" },
+		{ "Host: app.test\nOrigin: https://app.test", "ok" },
+		{ "Host: app.test\nOrigin: https://evil.example", "cross_site" },
+		{ "Host: unix\nSec-Fetch-Site: cross-site", "cross_site" },
+		{ "Host: unix\nHost: unix", "malformed_request" },
+	};
+	struct precheck a;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted("GET", "/locks", rows[i].headers, &a);
+		req->asked.by_unix = true;
+		const char *got = precheck_run(&a) ? "ok" : problem_of(req);
+		if (strcmp(got, rows[i].wanted) != 0)
+			fail_msg("'%s': '%s', not '%s'", rows[i].headers, got, rows[i].wanted);
+		asked_end(req);
+	}
+}
+
+/* RFC 9112 section 3.2.2: the host of the target counts in place of Host. */
+TEST(absolute_targets)
+{
+	static const struct {
+		const char *target, *headers, *wanted;
+	} rows[] = {
+		{ "http://localhost/locks", "Host: localhost", "ok" },
+		{ "HTTP://LOCALHOST:8379/locks?limit=1", "Host: evil.example", "ok" },
+		{ "https://127.0.0.1/locks", "", "ok" },
+		{ "http://a.example/locks", "Host: evil.example\nOrigin: http://a.example", "ok" },
+		{ "http://a.example/locks", "Host: evil.example\nOrigin: http://evil.example", "cross_site" },
+		{ "http://evil.example/locks", "Host: localhost", NO },
+		{ "http://localhost@evil.example/locks", "Host: localhost", NO },
+		{ "http://evil.example@localhost/locks", "Host: localhost", NO },
+		{ "http:///locks", "Host: localhost", NO },
+		{ "http://localhost", "Host: localhost", "unknown_path" }, /* it is / */
+		{ "http://localhost?x=/locks", "Host: localhost", "unknown_path" },
+		{ "http://localhost/no/such", "Host: localhost", "unknown_path" },
+		{ "http://localhost/locks", "Host: a.example\nHost: a.example", "malformed_request" },
+		{ "ftp://localhost/locks", "Host: localhost", "malformed_request" },
+		{ "localhost:80", "Host: localhost", "malformed_request" },
+	};
+	struct precheck a;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted("GET", rows[i].target, rows[i].headers, &a);
+		const char *got = precheck_run(&a) ? req->op->id : problem_of(req);
+		if (strcmp(got, strcmp(rows[i].wanted, "ok") == 0 ? "lock_list" : rows[i].wanted) != 0)
+			fail_msg("%s: '%s', not '%s'", rows[i].target, got, rows[i].wanted);
+		asked_end(req);
+	}
+}
+
+/* The advice of a refusal is one that the option takes. */
+TEST(advice_about_origins)
+{
+	static const struct {
+		const char *headers;
+		bool advised;
+	} rows[] = {
+		{ "Host: localhost\nOrigin: https://app.example", true },
+		{ "Host: localhost\nOrigin: tauri://localhost", true },
+		{ "Host: localhost\nOrigin: https://app.example\nSec-Fetch-Site: cross-site", true },
+		{ "Host: localhost\nSec-Fetch-Site: cross-site", true },
+		{ "Host: localhost\nOrigin: null", false },
+		{ "Host: localhost\nOrigin: null\nSec-Fetch-Site: cross-site", false },
+		{ "Host: localhost\nOrigin: file://", false },
+		{ "Host: localhost\nOrigin: https://App.example", false },
+		{ "Host: localhost\nOrigin: ", false },
+	};
+	struct precheck a;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted("GET", "/locks", rows[i].headers, &a);
+		assert_false(precheck_run(&a));
+		assert_string_equal(problem_of(req), "cross_site");
+		if ((strstr(answered(req, "detail"), "to --cors-origins") != NULL) != rows[i].advised)
+			fail_msg("%s: %s", rows[i].headers, answered(req, "detail"));
+		asked_end(req);
+	}
+}
+
 #define BAD "malformed_request+close"
 #define JSON "Content-Type: application/json\n"
 
@@ -221,6 +307,47 @@ TEST(framing)
 	assert_false(precheck_run(&a));
 	assert_true(req->answer.close);
 	asked_end(req);
+}
+
+/*
+ * No line of a header counts while another is ignored: several lines are one list, or they are
+ * refused. A new header of the daemon needs a row.
+ */
+TEST(each_line_of_a_header_counts)
+{
+	static const char *const names[HEADER_OF_OPERATIONS] = {
+		[HEADER_HOST] = "Host",
+		[HEADER_CONTENT_LENGTH] = "Content-Length",
+		[HEADER_TRANSFER_ENCODING] = "Transfer-Encoding",
+		[HEADER_AUTHORIZATION] = "Authorization",
+		[HEADER_CONTENT_TYPE] = "Content-Type",
+		[HEADER_CONTENT_ENCODING] = "Content-Encoding",
+		[HEADER_ACCEPT] = "Accept",
+		[HEADER_ACCEPT_ENCODING] = "Accept-Encoding",
+		[HEADER_EXPECT] = "Expect",
+		[HEADER_ORIGIN] = "Origin",
+		[HEADER_SEC_FETCH_SITE] = "Sec-Fetch-Site",
+		[HEADER_REQUEST_METHOD] = "Access-Control-Request-Method",
+		[HEADER_IDEMPOTENCY_KEY] = "Idempotency-Key",
+		[HEADER_IDEMPOTENCY_TTL] = "Idempotency-TTL-Ms",
+		[HEADER_REQUEST_ID] = "X-Request-ID",
+		[HEADER_TRACEPARENT] = "traceparent",
+		[HEADER_IF_MATCH] = "If-Match",
+		[HEADER_IF_NONE_MATCH] = "If-None-Match",
+	};
+
+	for (size_t i = 0; i < HEADER_COUNT; i++) {
+		const char *name = i < HEADER_OF_OPERATIONS ? names[i] : operation_headers[i - HEADER_OF_OPERATIONS].at;
+		struct precheck a;
+		assert_non_null(name);
+		struct request *req = admitted("POST", "/ratelimit", "", &a);
+		http_headers_add(&a.headers, name, "one");
+		http_headers_add(&a.headers, name, "two");
+		const char *repeated = http_headers_repeated(&a.headers);
+		if (repeated ? strcmp(repeated, name) != 0 : !text_is(a.headers.value[i], "one, two"))
+			fail_msg("%s: %s", name, a.headers.value[i].at);
+		asked_end(req);
+	}
 }
 
 /* RFC 9110, sections 5.6.2 and 5.5: which bytes a header may hold, and where. */

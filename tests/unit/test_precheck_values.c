@@ -112,8 +112,11 @@ TEST(request_ids)
 	char first[64] = "";
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
-		struct request *req = admitted("/locks", "X-Request-ID", taken[i], "second");
+		struct request *req = admitted("/locks", "X-Request-ID", taken[i], NULL);
 		assert_string_equal(req->asked.request_id.at, taken[i]);
+		asked_end(req);
+		req = admitted("/locks", "X-Request-ID", taken[i], taken[i]); /* of two, neither counts */
+		assert_string_not_equal(req->asked.request_id.at, taken[i]);
 		asked_end(req);
 	}
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {

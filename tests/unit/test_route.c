@@ -227,8 +227,10 @@ TEST(near_paths)
 		{ "POST", "/queues/q/send", "; did you mean POST /queues/{name}/messages?" },
 		{ "POST", "/ratelimit/take", "; did you mean POST /ratelimit?" },
 		{ "POST", "/feeds/home/push", "; did you mean POST /feeds/{name}/items?" },
-		{ "GET", "/nothing/like/it", "; /docs shows all paths; within a name, write / as %2F" },
-		{ "GET", "/", "; /docs shows all paths; within a name, write / as %2F" },
+		{ "GET", "/nothing/like/it",
+		  "; /docs shows all paths; within a name, write / as %2F, which a proxy may have decoded" },
+		{ "GET", "/",
+		  "; /docs shows all paths; within a name, write / as %2F, which a proxy may have decoded" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
