@@ -49,7 +49,7 @@ all.was_limited = all.was_limited and true
 read_waiters()
 read_room()
 settle_ended('250', true)
-local fields = { 'trim_at', '0', 'layout', '1' } -- retention may be shorter now
+local fields = { 'trim_at', '0', 'layout', LAYOUT } -- retention may be shorter now
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
   fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])

@@ -72,7 +72,7 @@ static void answer_script_error(const struct call *c, struct text error)
 /* The error does not name the key, so only the call is known. */
 static void answer_foreign_key(const struct call *c, struct text error)
 {
-	answer_problem(c->req, P_FOREIGN_KEY, "%s%s has a type that patternd did not write: %.*s",
+	answer_problem(c->req, P_FOREIGN_KEY, "%s%s is not what this version of patternd stores there: %.*s",
 		       c->keys.count ? c->keys.at[0].at : "a key", c->keys.count > 1 ? ", or a key beside it," : "",
 		       reply_error_length(error), error.at);
 }

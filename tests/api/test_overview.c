@@ -401,7 +401,7 @@ TEST(names_whose_keys_another_program_wrote_are_counted)
 	assert_string_equal(unknown(a, "locks"), "foreign_key");
 	assert_string_equal(
 		text_at(a, "/unknown/1/detail"),
-		"queues that cannot be read, since another program or a newer daemon wrote to their keys: 1");
+		"queues that cannot be read, since another program or another version of the daemon wrote to their keys: 1");
 	assert_int_equal(int_at(a, "/queues/count"), 1);
 	assert_int_equal(int_at(a, "/locks/count"), 0);
 }

@@ -17,7 +17,7 @@ local function brought_back(seq, state, content)
   end
   plan('HSET', queue_key, seq, content)
   plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
-  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted
+  plan('HSET', queue_key, 'layout', LAYOUT) -- the queue may have been deleted
   return m
 end
 

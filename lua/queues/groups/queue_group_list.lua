@@ -8,8 +8,6 @@
 --@include time out_of_time queue queue_types queue_group_look
 --@reads
 check_types()
-local layout = redis.call('HGET', queue_key, 'layout')
---@include queue_layout
 
 -- next_in(key, after, behind): the first group after `after` in a sorted set, nil at the end.
 -- Members of one group begin with its name and a byte below `behind`. No name has bytes below a
