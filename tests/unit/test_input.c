@@ -37,6 +37,10 @@ TEST(types_and_ranges)
 		{ LIMIT(",\"cost\":1e300"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":-1e300"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":1e999"), "wrong_type /cost" },
+		{ LIMIT(",\"cost\":0e999"), "ok" },
+		{ LIMIT(",\"cost\":-0.0e-1"), "ok" },
+		{ LIMIT(",\"cost\":1e-400"), "wrong_type /cost" }, /* not 0 */
+		{ LIMIT(",\"cost\":-0.00001e-400"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":123456789012345678901234567890"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":\"1\""), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":true"), "wrong_type /cost" },
