@@ -87,8 +87,7 @@ void call_problem_answer_error(struct call *c, struct text error)
 	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
 		answer_problem(
 			req, P_IDEMPOTENCY_KEY_REUSED,
-			"this Idempotency-Key was used with another body or another Lock-Token; use a new key for "
-			"another request");
+			"this Idempotency-Key was used with another body or header; use a new key for another request");
 	else if (known == ERROR_WRONGTYPE)
 		answer_foreign_key(c, error);
 	else if (known == ERROR_OOM)

@@ -154,6 +154,7 @@ TEST(what_is_refused)
 		{ { .flags = { "--no-such" } }, "--no-such' (see --help)" },
 		{ { .flags = { "--pool-sise=3" } }, "--pool-size meant?" },
 		{ { .flags = { "--pool-siz" } }, "--pool-size meant?" },
+		{ { .flags = { "--pool" } }, "--pool-size meant?" },
 		{ { .flags = { "--check-confg" } }, "--check-config meant?" },
 		{ { .flags = { "--ready-follows-redis-ready-follows-redis-ready-follows-redis-and-so-on" } },
 		  "(see --help)" },

@@ -17,6 +17,8 @@ TEST(edits)
 		{ "windwo_sm", "window_ms", 2 },
 		{ "maxreceivs", "max_receives", 2 },
 		{ "ttl", "ttl_ms", 1 }, /* the unit was left out */
+		{ "pool", "pool-size", 1 },
+		{ "poo", "pool-size", NEAREST_FAR },
 		{ "", "ttl", NEAREST_FAR },
 		{ "", "", 0 },
 		{ "x", "id", NEAREST_FAR },
