@@ -340,8 +340,8 @@ TEST(a_foreign_key_half_applies_nothing)
 		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce), "!!!!!!!!!..." },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", ""), "!..!........" },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", "50 half"), "!!!!!!!!!..." },
-		{ &queue_delivery_extend_many_script, ARGS("-1", seq, nonce), "!..!........" },
-		{ &queue_delivery_extend_many_script, ARGS("1", seq, nonce), "!!!!!!!!!..." },
+		{ &queue_delivery_list_extend_script, ARGS("-1", seq, nonce), "!..!........" },
+		{ &queue_delivery_list_extend_script, ARGS("1", seq, nonce), "!!!!!!!!!..." },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!!!..." },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "", "2"), "!!!!!!!!!..." },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!..." },
@@ -368,7 +368,7 @@ TEST(a_foreign_key_half_applies_nothing)
 	};
 
 	/* Each key gets either of two types, with and without waiters. */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
 			if (rows[i].script == &queue_schedule_fire_script)
@@ -433,7 +433,7 @@ TEST(another_layout_is_refused)
 		{ &queue_delivery_settle_script, ARGS("1", "0", seq, nonce) },
 		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce) },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", "") },
-		{ &queue_delivery_extend_many_script, ARGS("-1", seq, nonce) },
+		{ &queue_delivery_list_extend_script, ARGS("-1", seq, nonce) },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0") },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, "") },
 		{ &queue_message_delete_script, ARGS("ready") },
@@ -489,6 +489,6 @@ TEST(each_queue_has_a_layout)
 	free(stored);
 	free(content);
 	static const char *const queues[] = { "sent", "put", "scheduled", "returned" };
-	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
+	for (size_t i = 0; i < COUNT(queues); i++)
 		assert_string_equal(server_command(&r, "HGET %s layout", queue_key(queues[i], ""))->str, "2");
 }
