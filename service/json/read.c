@@ -10,9 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <float.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/hex.h"
 
@@ -188,16 +186,13 @@ static void skip_digits(struct reader *r)
 		r->at++;
 }
 
-/*
- * A number beyond the range of a double becomes infinite, which no field accepts. One that is too
- * small for a double becomes the smallest one, because a field of integers would accept a 0.
- */
+/* A number that is too large is infinite, and one that is too small is not 0: no integer either way. */
 static void read_real(const char *from, struct json *v)
 {
 	v->kind = JSON_IS_REAL;
 	v->real = strtod(from, NULL);
 	if (v->real == 0 && is_digit(from[strspn(from, "-0.")]))
-		v->real = copysign(DBL_TRUE_MIN, v->real);
+		v->real = *from == '-' ? -DBL_TRUE_MIN : DBL_TRUE_MIN;
 }
 
 /* An integer beyond 64 bits becomes a real, which no field of integers accepts. */
