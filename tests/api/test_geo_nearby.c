@@ -58,7 +58,7 @@ TEST(distance_in_every_unit)
 	char target[96];
 
 	add(PALERMO "," CATANIA);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/geo/Sicily/distance?from=Palermo&to=Catania%s", rows[i].query);
 		struct answer a = get(target);
 		assert_status(a, 200);
@@ -115,7 +115,7 @@ TEST(nearby_finds_the_nearest_first)
 	char target[160];
 
 	add(PALERMO "," CATANIA "," EDGES);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/geo/nearby?name=Sicily&%s", rows[i].query);
 		struct answer a = get(target);
 		assert_status(a, 200);
@@ -192,7 +192,7 @@ TEST(nearby_continues_page_by_page)
 		assert_int_equal(json_array_size(json_at(a, "/features")), 5);
 		assert_string_equal(text_at(a, "/next_cursor"), "10");
 		assert_int_equal(json_array_size(json_at(get(AROUND "&cursor=12"), "/items")), 0);
-		for (size_t w = 0; w < sizeof(wrong) / sizeof(*wrong); w++) {
+		for (size_t w = 0; w < COUNT(wrong); w++) {
 			snprintf(text, sizeof(text), AROUND "&cursor=%s", wrong[w]);
 			assert_problem(get(text), 400, "invalid_value", "none");
 		}
@@ -396,7 +396,7 @@ TEST(nearby_wants_one_centre_and_one_shape)
 	};
 	char target[160];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/geo/nearby?name=nothing&%s", rows[i].query);
 		struct answer a = get(target);
 		if (!rows[i].code) {
@@ -439,7 +439,7 @@ TEST(nearby_as_geojson)
 	static const char *const json[] = { "Accept: */*", "Accept: application/json",
 					    "Accept: text/html, application/*",
 					    "Accept: application/json;q=0.9, application/geo+json;q=0" };
-	for (size_t i = 0; i < sizeof(json) / sizeof(json[0]); i++)
+	for (size_t i = 0; i < COUNT(json); i++)
 		assert_string_equal(header_of(http(client, "GET", target, NULL, json[i]), "Content-Type"),
 				    "application/json");
 	/* No other operation returns GeoJSON. */

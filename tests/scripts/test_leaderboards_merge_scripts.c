@@ -189,7 +189,7 @@ TEST(merges_follow_their_model)
 		const char *aggregate;
 		int64_t weights[SOURCES];
 	} rows[] = { { "sum", { 1, 1, 1 } }, { "sum", { 3, 0, 1 } }, { "min", { 1, 2, 1 } }, { "max", { 1, 1, 2 } } };
-	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	enum { ROWS = COUNT(rows) };
 	struct entry wanted[MEMBERS];
 
 	seed = 7;

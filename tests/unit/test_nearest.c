@@ -27,7 +27,7 @@ TEST(edits)
 		{ "colour", "body", NEAREST_FAR },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		unsigned got = nearest_edits(text_of(rows[i].given), text_of(rows[i].known));
 		if (got != rows[i].wanted)
 			fail_msg("%s, %s: %u, not %u", rows[i].given, rows[i].known, got, rows[i].wanted);
