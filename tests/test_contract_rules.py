@@ -220,8 +220,8 @@ def absent_is_null(c):
 
 
 def operation_ids(c):
-    """Operation ids are noun_verb, with one of few verbs. The noun of an operation on several resources
-    that the request names ends with _list.
+    """Operation ids are noun_verb, with one of few verbs. The noun of an operation on several
+    resources that the request names ends with _list.
     """
     for _, method, operation, _ in c.operations:
         noun, _, verb = operation["operationId"].rpartition("_")

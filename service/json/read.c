@@ -186,7 +186,7 @@ static void skip_digits(struct reader *r)
 		r->at++;
 }
 
-/* A number that is too large is infinite, and one that is too small is not 0: no integer either way. */
+/* Too large a number is infinite, too small a one is not 0: neither is taken for an integer. */
 static void read_real(const char *from, struct json *v)
 {
 	v->kind = JSON_IS_REAL;
