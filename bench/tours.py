@@ -69,7 +69,7 @@ TOURS = {
         ("queue_message_patch", {"delay_ms": 0}),
         ("queue_message_receive", {"settle": None}),
         ("queue_delivery_extend", {"receipt": "$receipt"}),
-        ("queue_delivery_extend_many", {"receipts": ["$receipt"]}),
+        ("queue_delivery_list_extend", {"receipts": ["$receipt"]}),
         ("queue_delivery_reject", {"receipt": "$receipt", "delay_ms": 0}),
         "queue_get",
         "queue_list",

@@ -19,20 +19,26 @@ def free_port():
 
 class Daemon:
     """A context manager that runs the daemon. An exit status other than 0 fails the test. If
-    `folder` is given, it is created, and keeps the log and the data of Redis.
+    `folder` is given, it is created, and keeps the log and the data of Redis. `redis` is the URL of
+    another Redis. `environment` has further variables.
     """
 
-    def __init__(self, program, *options, folder=None):
-        embedded, self.log_path = "--embedded", os.devnull
+    def __init__(self, program, *options, folder=None, redis=None, environment=None):
+        server, self.log_path = ["--embedded"], os.devnull
         if folder:
             data = pathlib.Path(folder, "redis")
             data.mkdir(parents=True)
-            embedded, self.log_path = f"--embedded={data}", data.with_name("daemon.log")
-        self.command = [str(program), embedded, "--listen", "127.0.0.1:0", *options]
+            server, self.log_path = [f"--embedded={data}"], data.with_name("daemon.log")
+        if redis:
+            server = ["--redis", redis]
+        self.command = [str(program), *server, "--listen", "127.0.0.1:0", *options]
+        self.environment = os.environ | (environment or {})
         self.port = None
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment
+        )
         self.log = open(self.log_path, "w", buffering=1)
         lines = []
         for line in self.process.stderr:

@@ -220,9 +220,11 @@ def absent_is_null(c):
 
 
 def operation_ids(c):
-    """Operation ids are noun_verb, with one of few verbs, or noun_verb_many beside one of those."""
+    """Operation ids are noun_verb, with one of few verbs. The noun of an operation on several
+    resources that the request names ends with _list.
+    """
     for _, method, operation, _ in c.operations:
-        noun, _, verb = operation["operationId"].removesuffix("_many").rpartition("_")
+        noun, _, verb = operation["operationId"].rpartition("_")
         if not noun or verb not in VERBS:
             yield operation, (
                 f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))}); "

@@ -45,7 +45,7 @@ OPTION = re.compile(
     r'^OPTION_(TEXT|INT|FLAG|CHOICE|SECRET|OPTIONAL)\(\w+,\s*"([^"]+)",\s*(.*?)(?=^OPTION_|\Z)', re.M | re.S
 )
 PROBLEM = re.compile(r'PROBLEM\(\w+,\s*"(\w+)",\s*(\d+),\s*EFFECT_(\w+),\s*RETRY_(\w+)')
-LAYOUT = re.compile(r"^layout = layout == '(\d+)'$", re.M)
+LAYOUT = re.compile(r"^local LAYOUT = '(\d+)'", re.M)
 
 
 class Contract:
@@ -140,7 +140,7 @@ def now(contract):
         rows[f"option --{flag}"] = {"kind": kind.lower()} | ({} if at is None else {"default": texts[at]})
     for code, status, effect, retry in PROBLEM.findall((TOP / "service/request/errors.def").read_text()):
         rows[f"code {code}"] = {"status": int(status), "effect": effect.lower(), "retry": retry.lower()}
-    rows["layout of queues"] = LAYOUT.search((TOP / "lua/queues/lib_queue_layout.lua").read_text())[1]
+    rows["layout of queues"] = LAYOUT.search((TOP / "lua/queues/lib_queue.lua").read_text())[1]
     kinds = re.findall(r'#define KEY_\w+\s*\\?\s*"(\w+)"', (TOP / "handlers/common/kinds.h").read_text())
     return rows | {f"keys {kind}": True for kind in kinds}
 

@@ -238,7 +238,7 @@ def check_extensions(ledger, port):
     begins = {line["receipt"]: line["at"] for line in ledger.steps("begin")}
     worked_ns = [line["at"] - begins[line["receipt"]] for line in ledger.steps("end")]
     extensions = sum(int(ns / 1e6 / (VISIBILITY_MS / 3)) for ns in worked_ns)
-    requests = {"queue_delivery_extend": 0, "queue_delivery_extend_many": 0}
+    requests = {"queue_delivery_extend": 0, "queue_delivery_list_extend": 0}
     for line in asked(port, "/metrics").splitlines():
         for operation in requests:
             if line.startswith(f'patternd_http_requests_total{{operation="{operation}"'):

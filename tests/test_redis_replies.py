@@ -5,10 +5,11 @@ as the contract documents it. tests/test_redis_replies.py PATTERND OPENAPI.YAML 
 The tours of bench/tours.py run with a proxy before Redis. `keys`: before each script of a tour the
 proxy runs the script with damaged keys: each key and each pair of keys deleted or replaced by
 another type, and all keys deleted. The reply must have the documented form, or be a documented
-error that left all keys unchanged. `replies`: each request is sent again for each element of each
-of its replies, with that element replaced by another type. Its keys are restored in between. Each
-pair of keys is damaged in one way in turn, and each element gets one other type in turn. With
-PATTERND_FULL all ways and types are tried.
+error that left all keys unchanged. A queue of another layout must be refused by such an error.
+`replies`: each request is sent again for each element of each of its replies, with that element
+replaced by another type. Its keys are restored in between. Each pair of keys is damaged in one way
+in turn, and each element gets one other type in turn. With PATTERND_FULL all ways and types are
+tried.
 """
 import concurrent.futures
 import contextlib
@@ -20,6 +21,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -41,6 +43,7 @@ loader.exec_module(instructions)
 FULL = os.environ.get("PATTERND_FULL")  # with every way to damage a pair, and every other type of an element
 # First words of errors that mean something to the daemon (service/call/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
+QUEUE, OTHER_LAYOUT = re.compile(rb"p:queue:\{[^}]*\}"), "a queue of another layout"
 OTHER_TYPES = {
     "string": ("SET", "foreign"),
     "hash": ("HSET", "field", "foreign"),
@@ -339,6 +342,8 @@ class Keys:
                 yield f"key {i} {one}, key {j} {other}", [["DEL", a, b], ways[one](a), ways[other](b)]
         if keys:
             yield "all keys gone", [["DEL", *keys]]
+        for key in filter(QUEUE.fullmatch, keys):
+            yield OTHER_LAYOUT, [["HSET", key, "layout", "9"]]
 
     def harm(self, name, command, keys):
         back = put_back(self.redis, keys)
@@ -349,6 +354,8 @@ class Keys:
             self.stage.asked += 1
             if isinstance(reply, Error):
                 agreed = reply.split(" ", 1)[0] in AGREED_ERRORS and after[: len(picture)] == before
+            elif what == OTHER_LAYOUT:
+                agreed = False
             else:
                 agreed = (
                     isinstance(reply, list)

@@ -164,10 +164,8 @@ static void on_patched(struct request *req, const struct reply *r)
 
 void bitmap_patch(struct request *req, const struct bitmap_patch_input *in)
 {
-	struct call *c = handler_call(req, &bitmap_patch_script, KEY_BITMAP, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	handler_patch_ttl(handler_call(req, &bitmap_patch_script, KEY_BITMAP, in->name), in->has_ttl_ms,
+			  in->reset_ttl_ms, in->ttl_ms, on_patched);
 }
 
 void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)

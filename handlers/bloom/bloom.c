@@ -244,10 +244,9 @@ static void patch(struct request *req)
 {
 	const struct bloom_patch_input *in = req->input;
 	const struct bloom_work *w = req->work;
-	struct call *c = filter_call(req, &bloom_patch_script, in->name, w->segments);
 
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	handler_patch_ttl(filter_call(req, &bloom_patch_script, in->name, w->segments), in->has_ttl_ms,
+			  in->reset_ttl_ms, in->ttl_ms, on_patched);
 }
 
 void bloom_patch(struct request *req, const struct bloom_patch_input *in)

@@ -65,10 +65,8 @@ static void on_patched(struct request *req, const struct reply *r)
 
 void checkin_patch(struct request *req, const struct checkin_patch_input *in)
 {
-	struct call *c = handler_call(req, &checkin_patch_script, KEY_CHECKIN, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	handler_patch_ttl(handler_call(req, &checkin_patch_script, KEY_CHECKIN, in->name), in->has_ttl_ms,
+			  in->reset_ttl_ms, in->ttl_ms, on_patched);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)

@@ -27,6 +27,12 @@ void handler_call_ttl(struct call *c, bool has, bool reset, int64_t ttl_ms)
 		handler_call_optional(c, has, ttl_ms);
 }
 
+void handler_patch_ttl(struct call *c, bool has, bool reset, int64_t ttl_ms, call_done done)
+{
+	handler_call_ttl(c, has, reset, ttl_ms);
+	call_send(c, done);
+}
+
 void handler_out_expiry(struct json_out *o, const struct reply *r, size_t i)
 {
 	out_int_or_null(o, "expires_at_ms", reply_int(r, i) > 0, reply_int(r, i));

@@ -33,9 +33,11 @@ struct call *handler_call(struct request *req, const struct script *s, const cha
 void handler_call_optional(struct call *c, bool has, int64_t value);
 /*
  * handler_call_ttl adds `ttl_ms` of a body for lua/lib/expiry.lua: null (`reset`) is sent as
- * "null", an absent one as "". handler_out_expiry writes item `i` of the reply as `expires_at_ms`.
+ * "null", an absent one as "". handler_patch_ttl also sends the call, of a PATCH that has no other
+ * field. handler_out_expiry writes item `i` of the reply as `expires_at_ms`.
  */
 void handler_call_ttl(struct call *c, bool has, bool reset, int64_t ttl_ms);
+void handler_patch_ttl(struct call *c, bool has, bool reset, int64_t ttl_ms, call_done done);
 void handler_out_expiry(struct json_out *o, const struct reply *r, size_t i);
 
 /*

@@ -98,10 +98,8 @@ static void on_patched(struct request *req, const struct reply *r)
 
 void counter_patch(struct request *req, const struct counter_patch_input *in)
 {
-	struct call *c = handler_call(req, &counter_patch_script, KEY_COUNTER, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	handler_patch_ttl(handler_call(req, &counter_patch_script, KEY_COUNTER, in->name), in->has_ttl_ms,
+			  in->reset_ttl_ms, in->ttl_ms, on_patched);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)

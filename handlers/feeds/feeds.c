@@ -62,10 +62,8 @@ static void on_patched(struct request *req, const struct reply *r)
 
 void feed_patch(struct request *req, const struct feed_patch_input *in)
 {
-	struct call *c = feed_call(req, &feed_patch_script, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	handler_patch_ttl(feed_call(req, &feed_patch_script, in->name), in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms,
+			  on_patched);
 }
 
 void feed_delete(struct request *req, const struct feed_delete_input *in)

@@ -13,9 +13,10 @@ enum { PAGE = 1000 }; /* the largest page of the contract */
 void overview_source_explain(struct overview_source *s, const char *of)
 {
 	snprintf(s->code, sizeof(s->code), "%s", problem_row(P_FOREIGN_KEY)->code);
-	snprintf(s->why, sizeof(s->why),
-		 "%s that cannot be read, since another program or a newer daemon wrote to their keys: %lld", of,
-		 (long long)s->unreadable);
+	snprintf(
+		s->why, sizeof(s->why),
+		"%s that cannot be read, since another program or another version of the daemon wrote to their keys: %lld",
+		of, (long long)s->unreadable);
 }
 
 static void fail(struct overview_source *s, const char *code, struct text why)

@@ -171,7 +171,7 @@ bool push_turn_extend(struct inner *i, struct text queue, const struct push_job 
 		count++;
 	}
 	out_close(&o);
-	return run(i, "queue_delivery_extend_many", queue, &o);
+	return run(i, "queue_delivery_list_extend", queue, &o);
 }
 
 /* ---- The answer ---- */

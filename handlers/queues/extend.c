@@ -1,6 +1,6 @@
 /*
  * extend: POST /queues/{name}/extend extends many deliveries of one queue by one call of
- * lua/queues/deliveries/queue_delivery_extend_many.lua. Only the script knows which deliveries are
+ * lua/queues/deliveries/queue_delivery_list_extend.lua. Only the script knows which deliveries are
  * current. queues.c extends a single delivery, which may also report progress.
  */
 #include "common/handler.h"
@@ -20,20 +20,20 @@ static void out_extended(struct json_out *o, struct text receipt, int64_t outcom
 
 static void on_extended(struct request *req, const struct reply *r)
 {
-	const struct queue_delivery_extend_many_input *in = req->input;
-	int64_t visible_until_ms = reply_int(r, QUEUE_DELIVERY_EXTEND_MANY_VISIBLE_UNTIL_MS);
+	const struct queue_delivery_list_extend_input *in = req->input;
+	int64_t visible_until_ms = reply_int(r, QUEUE_DELIVERY_LIST_EXTEND_VISIBLE_UNTIL_MS);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->receipts.count; i++)
-		out_extended(o, in->receipts.items[i], reply_int(r, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + i),
+		out_extended(o, in->receipts.items[i], reply_int(r, QUEUE_DELIVERY_LIST_EXTEND_OUTCOMES + i),
 			     visible_until_ms);
 	out_close(o);
 	answer_end(req);
 }
 
-static bool check_receipts(struct request *req, const struct queue_delivery_extend_many_input *in)
+static bool check_receipts(struct request *req, const struct queue_delivery_list_extend_input *in)
 {
 	for (size_t i = 0; i < in->receipts.count; i++) {
 		if (queue_is_receipt(req, in->name, in->receipts.items[i]))
@@ -45,11 +45,11 @@ static bool check_receipts(struct request *req, const struct queue_delivery_exte
 	return true;
 }
 
-void queue_delivery_extend_many(struct request *req, const struct queue_delivery_extend_many_input *in)
+void queue_delivery_list_extend(struct request *req, const struct queue_delivery_list_extend_input *in)
 {
 	if (!check_receipts(req, in))
 		return;
-	struct call *c = queue_call(req, &queue_delivery_extend_many_script, in->name);
+	struct call *c = queue_call(req, &queue_delivery_list_extend_script, in->name);
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
 	for (size_t i = 0; i < in->receipts.count; i++)
 		queue_call_receipt(req, c, in->receipts.items[i]);

@@ -148,10 +148,8 @@ static void on_patched(struct request *req, const struct reply *r)
 
 void set_patch(struct request *req, const struct set_patch_input *in)
 {
-	struct call *c = handler_call(req, &set_patch_script, KEY_SET, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	handler_patch_ttl(handler_call(req, &set_patch_script, KEY_SET, in->name), in->has_ttl_ms, in->reset_ttl_ms,
+			  in->ttl_ms, on_patched);
 }
 
 void set_delete(struct request *req, const struct set_delete_input *in)

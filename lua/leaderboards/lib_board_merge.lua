@@ -1,6 +1,6 @@
 -- The unfinished result of a merge of boards, under a separate key: a hash with a TTL. It has for
--- each member a place, the number of the last source that has the member, from 1, and, if a score
--- became too large, the number of that dimension, from 1. This part must not know how the members
+-- each member a place, the number of the last source that has the member, from 1, and the number of
+-- each dimension, from 1, whose score is too large so far. This part must not know how the members
 -- will be ranked. Needs lib/time.lua and leaderboards/lib_board.lua.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
@@ -32,11 +32,15 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
       return place .. string.char(number)
     end
     local scores, arrival = scores_of(place, dimensions)
-    local before, before_arrival, too_large
+    local before, before_arrival
     if was then
       before, before_arrival = scores_of(checked_place(was, dimensions), dimensions)
-      arrival, too_large = math.max(arrival, before_arrival), string.byte(was, head + ARRIVAL + 2)
+      arrival = math.max(arrival, before_arrival)
+      for _, d in ipairs({ string.byte(was, head + ARRIVAL + 2, -1) }) do
+        before[d] = math.huge
+      end
     end
+    local too_large = ''
     for d, score in ipairs(scores) do
       score = score * weight
       if before and aggregate == 'sum' then
@@ -46,10 +50,12 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
       elseif before then
         score = math.max(score, before[d])
       end
-      too_large = too_large or score > most and d
-      scores[d] = math.min(score, most)
+      if score > most then
+        too_large, score = too_large .. string.char(d), most
+      end
+      scores[d] = score
     end
-    return place_of(scores, arrival) .. string.char(number) .. (too_large and string.char(too_large) or '')
+    return place_of(scores, arrival) .. string.char(number) .. too_large
   end
 
   local write, met, needed = {}, {}, is_intersection and number > 1 and number - 1

@@ -55,6 +55,9 @@
 -- Field ~<id>: the message that waits until the message in flight with that id has ended (mark
 -- 'a').
 local SMALL = 8192
+-- It is raised when a daemon that knows the layout so far would misread what scripts write
+-- (docs/adr/0031-stored-data.md).
+local LAYOUT = '2'
 local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key, waiters_key,
   order_key, busy_key, groups_key, room_key = unpack(KEYS, 1, 13)
 

@@ -4,7 +4,7 @@
 -- setting(name): a number; the default below when it was not PUT.
 local UNSET = {
   visibility_ms = 30000, max_receives = 25, backoff_base_ms = 1000, backoff_max_ms = 600000, dedupe_ms = 300000,
-  dead_retention_ms = 1209600000, layout = 1, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
+  dead_retention_ms = 1209600000, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
 }
 local known = {} -- what was read; a script over several queues empties it for each
 local function know(name, value)

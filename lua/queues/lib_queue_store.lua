@@ -42,6 +42,6 @@ local function plan_stored()
   plan('HSET', queue_key, 'seq', digits(s.last))
   plan('HSET', queue_key, 'sent', digits(s.sent))
   if s.is_new then
-    plan('HSET', queue_key, 'layout', '1')
+    plan('HSET', queue_key, 'layout', LAYOUT)
   end
 end

@@ -14,14 +14,14 @@ local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
 end
-names[#names + 1], names[#names + 2] = 'rules', 'group_paused_until'
+names[#names + 1], names[#names + 2], names[#names + 3] = 'rules', 'group_paused_until', 'layout'
 local stored = redis.call('HMGET', queue_key, unpack(names))
+local layout = table.remove(stored)
+--@include queue_layout
 local has_paused, rules = table.remove(stored), table.remove(stored)
 for i, value in ipairs(stored) do
   know(names[i], value)
 end
-local layout = digits(setting('layout'))
---@include queue_layout
 local ready = redis.call('ZCARD', ready_key)
 local delayed = redis.call('ZCARD', delayed_key)
 local oldest, expired, died = -1, setting('expired'), setting('died')

@@ -9,6 +9,7 @@
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended
 --@idempotent
+check_types()
 local interval_ms = tonumber(table.remove(ARGV, 1))
 local seqs, states = redis.call('HMGET', ids_key, unpack(ARGV)), {}
 for i, id in ipairs(ARGV) do

@@ -199,7 +199,7 @@ fields[#fields + 1] = 'sent'
 fields[#fields + 1] = digits((settings[2] or 0) + reply[1])
 if not settings[1] then
   fields[#fields + 1] = 'layout'
-  fields[#fields + 1] = '1'
+  fields[#fields + 1] = LAYOUT
 end
 if drops or timed or (ready[1] and delayed[1]) or promote_touched then
 --@include queue_types

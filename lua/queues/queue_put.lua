@@ -73,7 +73,7 @@ end
 all.was_limited = all.was_limited or all.group_concurrency
   or (old_limit or old_rate) and redis.call('ZCARD', busy_key) > 0 or nil
 all.was_limited = all.was_limited and true
-local fields = { 'trim_at', '0', 'layout', '1' } -- retention may be shorter now
+local fields = { 'trim_at', '0', 'layout', LAYOUT } -- retention may be shorter now
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
   fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])

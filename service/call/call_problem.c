@@ -72,7 +72,7 @@ static void answer_script_error(const struct call *c, struct text error)
 /* The error does not name the key, so only the call is known. */
 static void answer_foreign_key(const struct call *c, struct text error)
 {
-	answer_problem(c->req, P_FOREIGN_KEY, "%s%s has a type that patternd did not write: %.*s",
+	answer_problem(c->req, P_FOREIGN_KEY, "%s%s is not what this version of patternd stores there: %.*s",
 		       c->keys.count ? c->keys.at[0].at : "a key", c->keys.count > 1 ? ", or a key beside it," : "",
 		       reply_error_length(error), error.at);
 }
@@ -87,7 +87,7 @@ void call_problem_answer_error(struct call *c, struct text error)
 	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
 		answer_problem(
 			req, P_IDEMPOTENCY_KEY_REUSED,
-			"this Idempotency-Key was used with another body (byte for byte) or another Lock-Token; use a new key for "
+			"this Idempotency-Key was used with another body (byte for byte) or header; use a new key for "
 			"another request");
 	else if (known == ERROR_WRONGTYPE)
 		answer_foreign_key(c, error);

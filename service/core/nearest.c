@@ -2,6 +2,7 @@
 #include "core/nearest.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 enum { MOST_BYTES = 64, MOST_EDITS = 3 };
@@ -38,10 +39,13 @@ static unsigned align(struct text a, struct text b)
 	return rows[a.len % 3][b.len];
 }
 
-/* Returns true for a name without its unit, such as "delay" for "delay_ms". */
+/*
+ * Returns true for a name without its last words, such as "delay" for "delay_ms", and "pool" for
+ * "pool-size".
+ */
 static bool lacks_suffix(struct text given, struct text known)
 {
-	return given.len > 0 && given.len < known.len && known.at[given.len] == '_' &&
+	return given.len > 0 && given.len < known.len && strchr("_-", known.at[given.len]) &&
 	       strncasecmp(given.at, known.at, given.len) == 0;
 }
 

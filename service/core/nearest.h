@@ -1,6 +1,6 @@
 /*
  * nearest: finds the known name that an unknown name probably means: a misspelling, another case,
- * or a missing unit. Pure.
+ * or missing words at the end. Pure.
  */
 #ifndef PATTERND_NEAREST_H
 #define PATTERND_NEAREST_H

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <stdlib.h>
 
 #include "core/hex.h"
@@ -185,11 +186,13 @@ static void skip_digits(struct reader *r)
 		r->at++;
 }
 
-/* A number beyond the range of a double becomes infinite, which no field accepts. */
+/* Too large a number is infinite, too small a one is not 0: neither is taken for an integer. */
 static void read_real(const char *from, struct json *v)
 {
 	v->kind = JSON_IS_REAL;
 	v->real = strtod(from, NULL);
+	if (v->real == 0 && is_digit(from[strspn(from, "-0.")]))
+		v->real = *from == '-' ? -DBL_TRUE_MIN : DBL_TRUE_MIN;
 }
 
 /* An integer beyond 64 bits becomes a real, which no field of integers accepts. */

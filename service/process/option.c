@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/nearest.h"
+
 static const struct option_name {
 	const char *flag;
 	bool once; /* on the command line only */
@@ -30,42 +32,15 @@ void option_variable(const char *flag, char out[OPTION_NAME_MAX])
 		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
 }
 
-/* Returns the Levenshtein distance, or 1 if `name` is a prefix of `flag`. */
-static size_t distance(const char *name, size_t len, const char *flag)
-{
-	size_t row[OPTION_NAME_MAX], flag_len = strlen(flag);
-
-	if (len && strncmp(name, flag, len) == 0)
-		return 1;
-	for (size_t j = 0; j <= flag_len; j++)
-		row[j] = j;
-	for (size_t i = 0; i < len; i++) {
-		size_t before = row[0];
-		row[0] = i + 1;
-		for (size_t j = 1; j <= flag_len; j++) {
-			size_t exchanged = before + (name[i] != flag[j - 1]);
-			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-			before = row[j];
-			row[j] = exchanged < other ? exchanged : other;
-		}
-	}
-	return row[flag_len];
-}
-
 /* NULL: no name is near. */
 static const char *nearest(const char *name, size_t len, bool once)
 {
-	size_t least = len / 4 + 2;
-	const char *meant = NULL;
+	struct nearest n = { .given = { name, len } };
 
-	for (size_t i = 0; i < NAMES && len < OPTION_NAME_MAX; i++) {
-		size_t d = once || !names[i].once ? distance(name, len, names[i].flag) : least;
-		if (d < least) {
-			least = d;
-			meant = names[i].flag;
-		}
-	}
-	return meant;
+	for (size_t i = 0; i < NAMES; i++)
+		if (once || !names[i].once)
+			nearest_offer(&n, names[i].flag);
+	return n.found;
 }
 
 bool option_refuse_name(const char *where, const char *dashes, const char *name, size_t len)

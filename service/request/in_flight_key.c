@@ -25,8 +25,8 @@ bool in_flight_key_is_free(struct request *req)
 		else
 			answer_problem(
 				req, P_IDEMPOTENCY_KEY_REUSED,
-				"a request with this Idempotency-Key still waits, with another body (byte for byte) or another "
-				"Lock-Token; use a new key for another request");
+				"a request with this Idempotency-Key still waits, with another body (byte for byte) or "
+				"header; use a new key for another request");
 		return false;
 	}
 	return true;

@@ -41,8 +41,7 @@ struct text seal_scope(struct request *req)
 }
 
 /*
- * Returns the text of a header that is an input of the operation, such as Lock-Token; absent if it
- * was not sent.
+ * Returns the text of a header that is an input of the operation; absent if it was not sent.
  */
 static struct text header_text(const struct request *req, const struct field *field)
 {

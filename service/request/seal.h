@@ -20,7 +20,7 @@ struct text seal_scope(struct request *req);
 
 /*
  * Returns a digest of what distinguishes requests with the same Idempotency-Key: the body, and the
- * headers that are inputs of the operation, such as Lock-Token.
+ * headers that are inputs of the operation.
  */
 struct text seal_request(struct request *req);
 

@@ -13,7 +13,6 @@
 enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: a queue's default */
 
 #define IDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define KEY "Idempotency-Key: "
 /* Settings under which a rejected or timed-out message is ready again at once. */
 #define AT_ONCE "\"backoff\":{\"base_ms\":0,\"max_ms\":0}"

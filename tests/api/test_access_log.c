@@ -73,7 +73,7 @@ TEST(notable_requests_are_logged)
 	assert_refusal_is_logged("token");
 	assert_true(has_line("scope"));
 	static const char *const quiet[] = { "probe", "fine", "missing", "method", "admitted", "limited" };
-	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
+	for (size_t i = 0; i < COUNT(quiet); i++)
 		if (has_line(quiet[i]))
 			fail_msg("%s should not be logged", quiet[i]);
 	char *log = file_text(patternd.proc.err_path);

@@ -279,7 +279,7 @@ TEST(each_permission_is_missed)
 	assert_status(ready(), 200);
 	for (char *rule = strtok(rules, "\n"); rule; rule = strtok(NULL, "\n")) {
 		bool is_optional = false;
-		for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+		for (size_t i = 0; i < COUNT(optional); i++)
 			is_optional = is_optional || strcmp(rule, optional[i]) == 0;
 		if (is_optional)
 			continue;
@@ -427,7 +427,7 @@ TEST(the_user_reaches_nothing_else)
 
 	redisContext *c = redisConnect("127.0.0.1", redis.port);
 	freeReplyObject(redisCommand(c, "AUTH team secret"));
-	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
+	for (size_t i = 0; i < COUNT(denied); i++) {
 		redisReply *r = redisCommand(c, denied[i]);
 		assert_non_null(r);
 		if (r->type != REDIS_REPLY_ERROR || strncmp(r->str, "NOPERM", 6) != 0)

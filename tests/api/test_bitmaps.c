@@ -63,7 +63,7 @@ TEST(offsets_end_where_redis_ends)
 	};
 	char target[64];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/b/bits/%s", rows[i].offset);
 		assert_problem(get(target), 400, rows[i].code, "none");
 		assert_problem(put(target, "{\"value\":1}"), 400, rows[i].code, "none");
@@ -162,7 +162,7 @@ TEST(base64_is_taken_strictly)
 	};
 	char body[96];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"base64\":\"%s\"}", rows[i][0]);
 		assert_refused(put("/bitmaps/b", body), "invalid_value", "/base64", rows[i][1]);
 	}
@@ -181,7 +181,7 @@ TEST(parts_of_a_bitmap)
 	char target[64];
 
 	put("/bitmaps/b", "{\"base64\":\"YWJjZGU=\"}"); /* abcde */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/b%s", rows[i].range);
 		assert_string_equal(text_at(get(target), "/base64"), rows[i].base64);
 	}
@@ -265,7 +265,7 @@ TEST(ranges_count_as_in_redis)
 	char target[64];
 
 	put("/bitmaps/b", "{\"base64\":\"Gf0B\"}"); /* 00011001 11111101 00000001 */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/b/count%s", rows[i].range);
 		assert_int_equal(int_at(get(target), "/count"), rows[i].count);
 	}
@@ -309,7 +309,7 @@ TEST(positions)
 
 	put("/bitmaps/b", "{\"base64\":\"Gf0B\"}");
 	put("/bitmaps/ones", "{\"base64\":\"//8=\"}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/%s/position?%s", rows[i].name, rows[i].range);
 		struct answer a = get(target);
 		if (rows[i].position < 0)
@@ -387,7 +387,7 @@ TEST(what_does_not_fit_overflows_as_asked)
 		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}", "[\"255\"]" }, /* Redis sets all bits */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = fields(rows[i].operation);
 		assert_status(a, 200);
 		char *values = json_dumps(json_at(a, "/values"), JSON_COMPACT);
@@ -427,7 +427,7 @@ TEST(operations_are_checked)
 	};
 	char operations[512];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		/* The first operation is valid: it must not be carried out either. */
 		snprintf(operations, sizeof(operations), "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":1},%s",
 			 rows[i].operation);
@@ -531,12 +531,12 @@ TEST(names_of_all_kinds)
 	static const char *const names[] = { "a%2Fb", "caf%C3%A9", "a%20b", "count", "b:%5B*%5D" };
 	char target[96];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/%s/bits/1", names[i]);
 		assert_status(put(target, "{\"value\":1}"), 200);
 		snprintf(target, sizeof(target), "/bitmaps/%s/count", names[i]);
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
-	assert_int_equal(server_keys(&redis), sizeof(names) / sizeof(names[0]));
+	assert_int_equal(server_keys(&redis), COUNT(names));
 	assert_problem(get("/bitmaps/.."), 400, "reserved_name", "none");
 }

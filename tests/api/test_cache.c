@@ -198,7 +198,7 @@ TEST(conditions_follow_rfc_9110)
 		{ "If-None-Match: *, \"@\"", NULL, 400, 400, 400, 400, 400 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		print_message("%s; %s\n", rows[i].first ? rows[i].first : "", rows[i].second ? rows[i].second : "");
 		const char *version = text_at(put("{\"value\":1}"), "/version");
 		read_with(&rows[i], version);

@@ -150,7 +150,7 @@ TEST(what_was_overtaken_is_not_stored)
 		void) = { put_plainly,         delete_what_is_not_there, invalidate,
 			  invalidate_and_fill, let_it_run_out,           fill_after_it_ran_out };
 
-	for (size_t i = 0; i < sizeof(overtake) / sizeof(*overtake); i++) {
+	for (size_t i = 0; i < COUNT(overtake); i++) {
 		stage_forget(NULL);
 		const char *ticket = fill_ticket(post(FILL, NULL));
 		overtake[i]();
@@ -179,7 +179,7 @@ TEST(nonsense_is_not_a_ticket)
 	char header[HEADER_BYTES];
 
 	for (int out = 0; out < 2; out++) {
-		for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
+		for (size_t i = 0; i < COUNT(nonsense); i++) {
 			snprintf(header, sizeof(header), "Fill-Ticket: %s", nonsense[i]);
 			assert_problem(put_with(header), 410, "ticket_expired", "none");
 		}

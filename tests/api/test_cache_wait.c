@@ -211,7 +211,7 @@ TEST(then_one_of_them_makes_it)
 {
 	static void (*const ways[])(void) = { the_value_is_deleted, the_value_is_invalidated, its_key_is_deleted };
 
-	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
+	for (size_t way = 0; way < COUNT(ways); way++) {
 		fill_ticket(post(FILL, LONG));
 		gather(CROWD / 2, SIDES);
 		ways[way]();

@@ -121,9 +121,9 @@ TEST(test_reports_every_fault)
 			   "--redis-replicas=redis://h", "--lock-quorum=redis://h", "--check-config");
 	patternd.proc.env = NULL;
 	assert_int_equal(status, 2);
-	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+	for (size_t i = 0; i < COUNT(named); i++)
 		assert_in(patternd.proc.err_path, named[i]);
-	assert_int_equal(lines_of(patternd.proc.err_path), sizeof(named) / sizeof(named[0]));
+	assert_int_equal(lines_of(patternd.proc.err_path), COUNT(named));
 	assert_in(patternd.proc.out_path, "cors-origins = nowhere  # file ");
 }
 

@@ -111,7 +111,7 @@ static const struct story stories[] = {
 
 TEST(streaks_go_over_the_ends_of_months_and_years)
 {
-	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+	for (size_t i = 0; i < COUNT(stories); i++) {
 		const struct story *s = &stories[i];
 		for (size_t d = 0; s->days[d]; d++)
 			check_in("u", s->days[d]);
@@ -194,7 +194,7 @@ TEST(ranges_have_an_order_and_an_end)
 		{ "/checkins/u?to=9999-12-31", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = get(rows[i].target);
 		if (!rows[i].pointer) {
 			assert_status(a, 200);

@@ -105,7 +105,7 @@ TEST(bad_options, .before = no_fixture, .after = no_fixture)
 					   "https://a.example;https://b.example" };
 	const char *said;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i += (size_t)stride()) {
+	for (size_t i = 0; i < COUNT(bad); i += (size_t)stride()) {
 		assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--cors-origins", bad[i]), 2);
 		said = "patternd: --cors-origins: '";
 		if (!proc_wrote(&patternd.proc, said) ||
@@ -134,7 +134,7 @@ TEST(pages_that_may)
 					       "chrome-extension://abcdefghijklmnop" };
 	char header[128];
 
-	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
+	for (size_t i = 0; i < COUNT(origins); i++) {
 		snprintf(header, sizeof(header), "Origin: %s", origins[i]);
 		struct answer a = http(client, "GET", "/locks/a", NULL, header, "Sec-Fetch-Site: cross-site");
 		assert_status(a, 200);
@@ -173,7 +173,7 @@ TEST(pages_that_may_not)
 					       "null" };
 	char header[128];
 
-	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
+	for (size_t i = 0; i < COUNT(origins); i++) {
 		snprintf(header, sizeof(header), "Origin: %s", origins[i]);
 		struct answer a = http(client, "GET", "/locks/a", NULL, header);
 		assert_problem(a, 403, "cross_site", "none");
@@ -222,7 +222,7 @@ TEST(preflights)
 		may_read(a, PAGE);
 		const char *taken = header_of(a, "Access-Control-Allow-Methods");
 		const char *headers = header_of(a, "Access-Control-Allow-Headers");
-		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
+		for (size_t k = 0; k < COUNT(methods); k++)
 			if (lists(taken, methods[k]) != contract_path_takes(op->path, methods[k]))
 				fail_msg("%s: %s", target, taken);
 		assert_true(lists(headers, "Content-Type"));
@@ -282,7 +282,7 @@ TEST(off_by_default, .before = no_fixture)
 	static const char *const types[] = { "Content-Type: text/plain",
 					     "Content-Type: application/x-www-form-urlencoded",
 					     "Content-Type: multipart/form-data; boundary=x", "Content-Type:" };
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (size_t i = 0; i < COUNT(types); i++) {
 		a = http(client, "POST", "/locks/a", "{}", types[i]);
 		assert_problem(a, 415, "unsupported_media_type", "none");
 		a = http(client, "POST", "/locks/a", "{}", types[i], FROM_PAGE);

@@ -55,7 +55,7 @@ TEST(what_does_not_fit_is_named)
 		{ "{\"counters\":{\"a\":{}}}", "wrong_type", "/counters/a" },
 		{ "{\"counters\":{\"a\":\"1\"}}", "wrong_type", "/counters/a" },
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = post("/counters/post/increment", rows[i][0]);
 		assert_problem(a, 400, rows[i][1], "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
@@ -223,7 +223,7 @@ TEST(one_counter_has_the_range_of_all)
 		{ "{}", "missing_field", "/value" },
 		{ "{\"value\":1,\"by\":1}", "unknown_field", "/by" },
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = http(client, "PUT", "/counters/post/fields/n", rows[i][0]);
 		assert_problem(a, 400, rows[i][1], "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
@@ -253,7 +253,7 @@ TEST(fields_of_all_names)
 						{ "increment", "increment" }, { "*", "*" } };
 	char target[96];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		snprintf(target, sizeof(target), "/counters/p%%2Fq/fields/%s", names[i][0]);
 		struct answer a = http(client, "PUT", target, "{\"value\":5}");
 		assert_status(a, 201);
@@ -262,7 +262,7 @@ TEST(fields_of_all_names)
 		assert_int_equal(int_at(get(target), "/value"), 5);
 	}
 	struct answer a = get("/counters/p%2Fq");
-	assert_int_equal(json_object_size(json_at(a, "/counters")), sizeof(names) / sizeof(names[0]));
+	assert_int_equal(json_object_size(json_at(a, "/counters")), COUNT(names));
 	assert_int_equal(json_integer_value(json_object_get(json_at(a, "/counters"), "a/b")), 5);
 }
 

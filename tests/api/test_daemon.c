@@ -16,7 +16,7 @@ static const char *const codes[] = {
 #include "../../service/request/errors.def"
 #undef PROBLEM
 };
-enum { PROBLEM_COUNT = sizeof(codes) / sizeof(codes[0]) };
+enum { PROBLEM_COUNT = COUNT(codes) };
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -178,7 +178,7 @@ TEST(test_headers_of_every_answer)
 	static const char *const targets[] = { "/healthz",      "/metrics",   "/locks/a",
 					       "/no/such/path", "/locks/%00", "/openapi.json" };
 
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+	for (size_t i = 0; i < COUNT(targets); i++) {
 		struct answer a = http(client, "GET", targets[i], NULL);
 		assert_string_equal(header_of(a, "Cache-Control"), "no-store");
 		assert_non_null(header_of(a, "X-Request-ID"));
@@ -206,7 +206,7 @@ TEST(test_request_id)
 	strcat(long_one, "x");
 	a = http(client, "GET", "/healthz", NULL, long_one);
 	assert_true(strlen(header_of(a, "X-Request-ID")) <= 128);
-	for (size_t i = 0; i < sizeof(not_taken) / sizeof(not_taken[0]); i++) {
+	for (size_t i = 0; i < COUNT(not_taken); i++) {
 		a = http(client, "GET", "/healthz", NULL, not_taken[i]);
 		assert_status(a, 200);
 		const char *id = header_of(a, "X-Request-ID");
@@ -293,7 +293,7 @@ TEST(test_bad_traceparent)
 	};
 	char id[64], tracestate[10 * 1024 + 1] = "tracestate: a=";
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		snprintf(id, sizeof(id), "X-Request-ID: trace-%zu", i);
 		assert_no_trace(id, bad[i], "tracestate: a=1");
 	}

@@ -25,7 +25,7 @@ static const struct {
 	{ "/docs/licenses.txt", "text/plain; charset=utf-8" },
 	{ "/favicon.ico", "image/svg+xml" },
 };
-enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+enum { PARTS = COUNT(parts) };
 
 static void must_have(struct answer a, const char *name, const char *value)
 {
@@ -113,7 +113,7 @@ TEST(what_the_caller_has_is_not_sent)
 		snprintf(weak, sizeof(weak), "If-None-Match: W/%s", tag);
 		snprintf(list, sizeof(list), "If-None-Match: \"x\", %s", tag);
 		const char *const known[] = { strong, weak, list, "If-None-Match: *" };
-		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+		for (size_t k = 0; k < COUNT(known); k++) {
 			struct answer a = http(client, "GET", parts[i].target, NULL, known[k]);
 			assert_status(a, 304);
 			must_have(a, "ETag", tag);
@@ -133,7 +133,7 @@ TEST(what_is_not_there)
 					       "/ui/%2e%2e%2fui", "/ui/docs%2fdocs.js", "/ui//",
 					       "/favicon.ico/" };
 
-	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+	for (size_t i = 0; i < COUNT(missing); i++)
 		assert_problem(get(missing[i]), 404, "unknown_path", "none");
 	struct answer refused = http(client, "POST", "/ui", "{}");
 	assert_problem(refused, 405, "method_not_allowed", "none");
@@ -153,7 +153,7 @@ TEST(ways_to_the_pages)
 					       { "/docs/", "../docs" },
 					       { "/docs/?a", "../docs" } };
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		struct answer a = get(ways[i][0]);
 		assert_status(a, 302);
 		must_have(a, "Location", ways[i][1]);
@@ -195,7 +195,7 @@ TEST(ui_off_read_and_write)
 {
 	static const char *const modes[] = { "read", "write", "off" };
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		struct daemon other = { 0 };
 		daemon_start(&other, "--redis", redis.url, "--ui", modes[i]);
 		struct client *c = client_open(other.port);

@@ -93,7 +93,7 @@ static void term_with_halves(bool clients_disconnect)
 		"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
 		"GET /locks?limit=1",
 	};
-	enum { HALVES = sizeof(halves) / sizeof(halves[0]) };
+	enum { HALVES = COUNT(halves) };
 	struct daemon d = { 0 };
 	struct raw *open[HALVES];
 
@@ -191,14 +191,7 @@ static const struct waiters crowd[] = {
 	{ "POST", "/locks/kept/hold", "{}", 1, 200, NULL, "event: closing", true },
 	{ "GET", "/topics/t/stream", NULL, 30, 200, NULL, "event: closing", true },
 };
-enum {
-	KINDS = sizeof(crowd) / sizeof(crowd[0]),
-	MOST = 6200,
-	DRAIN_MS = 5000,
-	FULL_TIMES = 10,
-	FULL_FILES = 11000,
-	AT_ONCE = 250
-};
+enum { KINDS = COUNT(crowd), MOST = 6200, DRAIN_MS = 5000, FULL_TIMES = 10, FULL_FILES = 11000, AT_ONCE = 250 };
 
 /*
  * A full run has ten times as many: 10000 waiters and streams. A kind with one request stays at

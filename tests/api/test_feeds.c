@@ -79,7 +79,7 @@ TEST(pages_lead_to_the_end)
 	a = get("/feeds/home/items?cursor=1-1"); /* older than all of them */
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		snprintf(target, sizeof(target), "/feeds/home/items?cursor=%s", wrong[i]);
 		assert_problem(get(target), 400, "invalid_value", "none");
 	}
@@ -98,7 +98,7 @@ TEST(an_item_is_deleted_by_its_id)
 	assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
 	items_are(get("/feeds/home/items"), "3,1");
 	assert_int_equal(int_at(get("/feeds/home"), "/size"), 2);
-	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+	for (size_t i = 0; i < COUNT(none); i++) {
 		snprintf(target, sizeof(target), "/feeds/home/items/%s", none[i]);
 		assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
 	}

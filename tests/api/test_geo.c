@@ -81,7 +81,7 @@ TEST(many_are_added_all_or_none)
 		  1, 1, 4 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = add(rows[i].members);
 		assert_status(a, 200);
 		assert_int_equal(int_at(a, "/added_count"), rows[i].added);
@@ -123,7 +123,7 @@ TEST(places_outside_the_ranges_are_named)
 	};
 	char body[96];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"longitude\":%s,\"latitude\":%s}", rows[i].longitude, rows[i].latitude);
 		struct answer a = http(client, "PUT", "/geo/edges/members/m", body);
 		if (rows[i].pointer) {
@@ -261,15 +261,15 @@ TEST(names_of_all_kinds)
 	};
 	char target[96], where[96];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/geo/%s/members/%s", rows[i][0], rows[i][0]);
 		snprintf(where, sizeof(where), "/geo/nearby?name=%s&member=%s&radius=1", rows[i][0], rows[i][0]);
 		assert_status(http(client, "PUT", target, "{\"longitude\":1,\"latitude\":1}"), 201);
 		assert_string_equal(text_at(get(target), "/member"), rows[i][1]);
 		assert_string_equal(text_at(get(where), "/items/0/member"), rows[i][1]);
 	}
-	assert_int_equal(json_array_size(json_at(get_all("/geo"), "/items")), sizeof(rows) / sizeof(*rows));
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+	assert_int_equal(json_array_size(json_at(get_all("/geo"), "/items")), COUNT(rows));
+	for (size_t i = 0; i < COUNT(reserved); i++)
 		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
 			       "none");
 }

@@ -227,7 +227,7 @@ TEST(a_list_walks_through_all_cells)
 	static const int limits[] = { 1000, 100, 7 };
 
 	make_both("{\"cells\":40}");
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+	for (size_t i = 0; i < COUNT(limits); i++) {
 		bool seen[MEMBERS] = { false };
 		assert_int_equal(walk("split", limits[i], "m*", seen), MEMBERS);
 		for (int m = 0; m < MEMBERS; m++)
@@ -237,7 +237,7 @@ TEST(a_list_walks_through_all_cells)
 	assert_int_equal(walk("split", 1000, "m11", found), 1);
 	assert_true(found[11]);
 	static const char *const cursors[] = { "40-0", "x", "5", "-", "3-x", "-1-0", "99999999999999999999-0" };
-	for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
+	for (size_t i = 0; i < COUNT(cursors); i++) {
 		char rest[80];
 		snprintf(rest, sizeof(rest), "/members?cursor=%s", cursors[i]);
 		assert_problem(in_set("split", "GET", rest, NULL), 400, "invalid_value", "none");

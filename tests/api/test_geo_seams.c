@@ -207,7 +207,7 @@ TEST(no_member_is_missed)
 	static const char *const cells[] = { "{\"cells\":7}", "{\"cells\":200}" };
 
 	srand(7);
-	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
+	for (size_t i = 0; i < COUNT(cells); i++) {
 		configure(cells[i]);
 		search_anywhere();
 		stage_forget(NULL);
@@ -246,7 +246,7 @@ TEST(at_the_rim)
 		{ { { -65.944445, 85.051045 }, -1, 459751.4204834, 3075.17438 }, { -90.006, 85.0374 } },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct area area = rows[i].area;
 		struct place places[40] = { rows[i].member };
 		srand((unsigned)i);
@@ -280,7 +280,7 @@ TEST(bounds_are_stored)
 	char body[80];
 
 	configure("{\"cells\":3}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"longitude\":%.17g,\"latitude\":%.17g}", rows[i].asked.longitude,
 			 rows[i].asked.latitude);
 		for (size_t s = 0; s < 2; s++) {

@@ -223,7 +223,7 @@ TEST(test_refusals_are_seen, .before = no_fixture)
 
 	patternd = (struct daemon){ 0 };
 	start("--tls-client-ca", ca.cert_path);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(alert_for(rows[i].shown, rows[i].version), rows[i].alert);
 		refused += rows[i].alert != 0;
 		assert_int_equal(metric_of(&patternd, "tls_clients_refused_total"), refused);

@@ -95,7 +95,7 @@ TEST(a_record_is_kept_as_long_as_it_is_of_use)
 	};
 
 	long records = metric_of(&patternd, "idempotency_records_total");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		if (rows[i].before)
 			assert_status(post(rows[i].before, rows[i].body_before), 201);
 		struct answer a =
@@ -108,7 +108,7 @@ TEST(a_record_is_kept_as_long_as_it_is_of_use)
 		stage_forget(NULL);
 	}
 	static const char *const wrong[] = { "999", "0", "-1", "x", "1e9", "1000.5", "9999999999999999", "" };
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		char header[64];
 		snprintf(header, sizeof(header), "Idempotency-TTL-Ms%s%s", *wrong[i] ? ": " : ";", wrong[i]);
 		struct answer a = http(client, "POST", "/counters/c/increment", "{\"counters\":{\"n\":1}}",

@@ -25,7 +25,7 @@ static struct name random_name(void)
 	struct name n = { .len = 0 };
 
 	for (int i = 1 + rand() % 3; i > 0; i--) {
-		const char *piece = pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))];
+		const char *piece = pieces[(size_t)rand() % (COUNT(pieces))];
 		size_t len = *piece ? strlen(piece) : 1; /* "" is replaced by a NUL byte */
 		memcpy(n.bytes + n.len, piece, len);
 		n.len += len;

@@ -56,7 +56,7 @@ static void make_one_of_each(void)
 		"XADD p:stream 1-1 a 1", "PFADD p:uv:{a} x", "SET string 1", "SET q:string 1",  "SET xp:string 1",
 	};
 
-	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+	for (size_t i = 0; i < COUNT(made); i++)
 		assert_int_not_equal(server_command(&redis, made[i])->type, REDIS_REPLY_ERROR);
 }
 
@@ -98,7 +98,7 @@ TEST(keys_are_listed_by_name_and_type)
 
 	assert_int_equal(list(client, "", NULL), 0);
 	make_one_of_each();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		int n = list(client, rows[i].query, is_named_after_its_type);
 		if (n != rows[i].count)
 			fail_msg("/keys?%s has %d keys, not %d", rows[i].query, n, rows[i].count);
@@ -129,7 +129,7 @@ TEST(paging_finds_every_key)
 		server_command(&redis, "SET p:%d x", i);
 		server_command(&redis, "SET q:%d x", i);
 	}
-	for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++) {
+	for (size_t i = 0; i < COUNT(queries); i++) {
 		memset(came, 0, sizeof(came));
 		assert_in_range(list(client, queries[i], note), KEYS_MAX, 2 * KEYS_MAX);
 		for (int n = 0; n < KEYS_MAX; n++)
@@ -180,7 +180,7 @@ TEST(keys_of_all_kinds)
 
 	memset(longest, '{', 1024);
 	longest[1024] = '\0';
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (size_t i = 0; i < COUNT(keys); i++) {
 		server_command(&redis, "SADD p:%b m", keys[i], strlen(keys[i]));
 		struct answer a = get(target_of(keys[i], ""));
 		assert_status(a, 200);
@@ -265,7 +265,7 @@ TEST(elements_are_filtered)
 		{ "SADD p:k a b", "/keys/k/elements?match=c", NULL, NULL, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		server_command(&redis, rows[i].make);
 		struct answer a = get(rows[i].target);
 		assert_status(a, 200);
@@ -299,7 +299,7 @@ TEST(bytes_survive)
 		{ "\xc0\xaf", 2, "\xef\xbf\xbd\xef\xbf\xbd", "wK8=" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		stage_forget(NULL);
 		server_command(&redis, "HSET p:h %b %b", rows[i].bytes, rows[i].len, rows[i].bytes, rows[i].len);
 		struct answer a = get("/keys/h/elements");
@@ -348,7 +348,7 @@ TEST(long_texts_are_cut_and_marked)
 
 /* Each daemon has its own prefix. Some prefixes would match others as glob patterns. */
 static const char *const prefixes[] = { "a:", "b:", "ab:", "*:", "?:", "[ab]:", "\\a:", "a\\:", "[^x]:" };
-enum { DAEMONS = sizeof(prefixes) / sizeof(prefixes[0]) };
+enum { DAEMONS = COUNT(prefixes) };
 
 static const char *whose; /* the value of the one key that a list may have */
 
@@ -365,7 +365,7 @@ static void reach_out(struct client *c, size_t other)
 	char mine[64], key[128];
 
 	snprintf(mine, sizeof(mine), "%zu", other);
-	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+	for (size_t i = 0; i < COUNT(tries); i++) {
 		snprintf(key, sizeof(key), "%s%s%s%s", tries[i][0], prefixes[other], mine, tries[i][1]);
 		assert_problem(http(c, "GET", target_of(key, ""), NULL), 404, "not_found", "none");
 		assert_problem(http(c, "GET", target_of(key, "/elements"), NULL), 404, "not_found", "none");
@@ -390,7 +390,7 @@ TEST(nothing_outside_the_prefix_is_reached)
 		struct client *c = client_open(own.port);
 		snprintf(mine, sizeof(mine), "%zu", i);
 		whose = mine;
-		for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++) {
+		for (size_t q = 0; q < COUNT(queries); q++) {
 			int n = list(c, queries[q], is_our_own);
 			bool matches = !strstr(queries[q], ":") && !strstr(queries[q], "%5C");
 			if (n != matches)
@@ -439,7 +439,7 @@ TEST(a_removed_key_wakes_its_waiters)
 		  "{\"limit\":1,\"ttl_ms\":60000,\"wait_ms\":20000}", "semaphore:{s}:permits" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_status(post(rows[i].target, rows[i].body), 201);
 		struct raw *w = parked_at(rows[i].target, rows[i].waits);
 		assert_status(http(client, "DELETE", target_of(rows[i].key, ""), NULL), 204);

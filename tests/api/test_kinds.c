@@ -41,7 +41,7 @@ static const struct kind {
 	{ "/leaderboards", "board", "PUT", "/members/m", "{\"scores\":{\"points\":1}}", 404, ALL },
 	{ "/geo", "geo", "PUT", "/members/m", "{\"longitude\":1,\"latitude\":1}", 200, ALL },
 };
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+enum { KINDS = COUNT(kinds) };
 
 static struct answer ask(const struct kind *k, const char *method, const char *name, const char *behind,
 			 const char *body)
@@ -90,7 +90,7 @@ static bool may_differ(const char *member)
 {
 	static const char *const these[] = { "ttl_ms", "oldest_ready_ms", "holders" };
 
-	for (size_t i = 0; i < sizeof(these) / sizeof(these[0]); i++)
+	for (size_t i = 0; i < COUNT(these); i++)
 		if (strcmp(member, these[i]) == 0)
 			return true;
 	return false;

@@ -347,7 +347,7 @@ TEST(boards_are_made_looked_at_and_listed)
 		{ "GET", MEMBERS "/m/around?cursor=1", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+	for (size_t i = 0; i < COUNT(requests); i++)
 		assert_problem(http(client, requests[i][0], requests[i][1], requests[i][2]), 404, "not_found", "none");
 	assert_status(http(client, "PUT", "/leaderboards/b", MEDALS), 201);
 	assert_status(http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"points\"]}"),
@@ -489,7 +489,7 @@ TEST(mistakes_are_named)
 	};
 
 	http(client, "PUT", "/leaderboards/b", MEDALS);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = http(client, "PUT", "/leaderboards/b/members/m", rows[i].body);
 		assert_problem(a, 400, rows[i].code, "none");
 		if (rows[i].pointer)
@@ -512,7 +512,7 @@ TEST(names_of_all_kinds)
 	};
 
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"金\",\"a b\"]}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char target[96];
 		struct answer a = put(rows[i][0], "\"金\":3");
 		if (!rows[i][1]) {

@@ -129,7 +129,7 @@ TEST(mistakes_are_named)
 	assert_problem(post(WRITE, "{\"remove\":[\"m\"]}"), 404, "not_found", "none");
 	assert_problem(post(LOOKUP, "{\"members\":[\"m\"]}"), 404, "not_found", "none");
 	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"gold\",\"silver\"]}");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		a = post(WRITE, rows[i].body);
 		assert_problem(a, 400, rows[i].code, "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);

@@ -69,7 +69,7 @@ TEST(a_merge_is_the_same_as_in_one_slot)
 					     ",\"members\":\"intersection\"" };
 
 	fill(MANY);
-	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
+	for (size_t i = 0; i < COUNT(rests); i++) {
 		struct answer apart = merge(low, middle, high, rests[i], NULL);
 		struct answer together = merge(beside[2], beside[0], beside[1], rests[i], NULL);
 		assert_status(apart, 200);

@@ -377,7 +377,7 @@ TEST(test_health_listener)
 	assert_status(http(c, "GET", "/metrics", NULL), 200);
 	/* A kubelet names the address of the pod. */
 	assert_status(http(c, "GET", "/healthz", NULL, "Host: 10.1.2.3:8380"), 200);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		assert_problem(http(c, "GET", others[i], NULL), 404, "unknown_path", "none");
 	assert_problem(http(c, "POST", "/counters/never/increment", "{\"counters\":{\"a\":1}}"), 404, "unknown_path",
 		       "none");

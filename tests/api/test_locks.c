@@ -96,7 +96,7 @@ TEST(a_refusal_has_the_holder_and_its_time)
 	} rows[] = { { 60000, 60 }, { 30500, 31 }, { 30001, 31 }, { 900, 1 } };
 	char body[96];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		stage_forget(NULL);
 		snprintf(body, sizeof(body), "{\"ttl_ms\":%d%s}", rows[i].ttl_ms, i ? ",\"owner\":\"worker-7\"" : "");
 		struct answer taken = acquire(body), a = acquire(a_minute);
@@ -260,7 +260,7 @@ TEST(force_releases_any_hold)
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	const char *token = text_at(taken, "/token");
 	assert_status(enter(token), 200);
-	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+	for (size_t i = 0; i < COUNT(refused); i++)
 		assert_problem(http(client, "DELETE", refused[i].target, NULL, refused[i].header), 400, refused[i].code,
 			       "none");
 	assert_int_equal(holds(), 2);
@@ -402,7 +402,7 @@ TEST(a_duplicate_of_a_waiter_is_refused)
 		  "{\"limit\":1}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_status(post(rows[i].target, rows[i].held), 201);
 		struct raw *r = waiter_at(&patternd, rows[i].target, rows[i].wait, "Idempotency-Key: k\r\n");
 		wait_until(int_at(get(rows[i].state), "/waiter_count") == 1, SOON_MS);

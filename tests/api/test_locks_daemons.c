@@ -24,7 +24,7 @@ static struct resource {
 	{ "/semaphores/a/permits", "{\"limit\":2," HOLD, "p:semaphore:{a}", "/permit", 2, { NULL }, "" },
 	{ "/queues/a/receive", "{\"visibility_ms\":60000,\"wait_ms\":20000}", "p:queue:{a}", NULL, 0, { NULL }, "" },
 };
-enum { RESOURCES = sizeof(resources) / sizeof(resources[0]) };
+enum { RESOURCES = COUNT(resources) };
 static struct resource *const end = resources + RESOURCES;
 
 static struct daemon more[DAEMONS - 2]; /* in addition to the pair */

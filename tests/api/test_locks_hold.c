@@ -129,7 +129,7 @@ TEST(any_client_may_ask)
 					       "Accept: */*\r\n", "" };
 	struct raw *r;
 
-	for (size_t i = 0; i < sizeof(accepts) / sizeof(*accepts); i++) {
+	for (size_t i = 0; i < COUNT(accepts); i++) {
 		struct events *e = events_open(pair_ask(0, HOLD, "{\"wait_ms\":5000}", accepts[i]), HOLD);
 		acquired(e);
 		events_close(e);
@@ -178,7 +178,7 @@ TEST(it_is_free_as_soon_as_the_client_leaves)
 {
 	static void (*const ways[])(struct events * e) = { finish, reset, half_close };
 
-	for (size_t i = 0; i < 2 * sizeof(ways) / sizeof(*ways); i++) {
+	for (size_t i = 0; i < 2 * COUNT(ways); i++) {
 		struct events *e = hold(0, "{\"ttl_ms\":60000}");
 		acquired(e);
 		struct raw *next = line_join(i % 2);

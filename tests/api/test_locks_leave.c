@@ -10,7 +10,7 @@
 enum { SOON_MS = 5000, AT_ONCE_MS = 700, READ_MS = 2000 };
 
 static void (*const ways[])(struct raw *r) = { raw_close, raw_reset, raw_half_close };
-enum { WAYS = sizeof(ways) / sizeof(ways[0]), HALF_CLOSE = 2 };
+enum { WAYS = COUNT(ways), HALF_CLOSE = 2 };
 
 SUITE(.open = pair_open, .close = pair_close, .after = pair_forget);
 

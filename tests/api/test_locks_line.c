@@ -87,7 +87,7 @@ TEST(waiters_are_listed_in_order)
 		{ "{\"wait_ms\":20000,\"mode\":\"shared\"}", NULL, "shared" },
 		{ "{\"wait_ms\":20000,\"owner\":\"" OWNER_200 "\"}", OWNER_200, "exclusive" },
 	};
-	enum { WAITERS = sizeof(rows) / sizeof(rows[0]) };
+	enum { WAITERS = COUNT(rows) };
 	struct raw *line[WAITERS];
 	char query[64] = "?limit=2";
 	size_t seen = 0;
@@ -201,7 +201,7 @@ TEST(whatever_frees_it_wakes_the_next)
 		{ extend, 60000, 200 }, { enter, 60000, 200 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (int at = 0; at < 2; at++) {
 			char body[64];
 			snprintf(body, sizeof(body), "{\"ttl_ms\":%d}", rows[i].ttl_ms);

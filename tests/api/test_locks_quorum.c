@@ -292,7 +292,7 @@ TEST(what_a_quorum_cannot_do_is_refused)
 		{ "/locks", "{\"names\":[\"a\"]}", "unsupported_with_quorum", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		bool by_token = rows[i].pointer && strcmp(rows[i].pointer, "Lock-Token:") == 0;
 		struct answer a =
 			http(quorum.c[0], "POST", rows[i].target, rows[i].body, by_token ? lock_token("x") : NULL);
@@ -368,7 +368,7 @@ TEST(a_list_that_makes_no_majority_stops_the_start)
 		  "server 10: " },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct daemon d = { 0 };
 		assert_int_equal(daemon_run(&d, "--redis", quorum.main.url, "--lock-quorum", rows[i].urls), 2);
 		assert_true(proc_wrote(&d.proc, rows[i].said));

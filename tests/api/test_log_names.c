@@ -88,7 +88,7 @@ TEST(the_worker_of_a_receive_is_named)
 		{ "/queues/receive", "{\"queues\":[\"q\"],\"worker\":\"w\"}" },
 	};
 
-	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+	for (size_t i = 0; i < COUNT(asked); i++) {
 		int count;
 		resource_of("POST", asked[i][0], asked[i][1], &count);
 		const char *worker = json_string_value(json_object_get(last_line, "worker"));

@@ -57,7 +57,7 @@ TEST(refused, .after = no_fixture)
 				      "localhost:0,[::]:0" };
 	char said[256];
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (size_t i = 0; i < COUNT(others); i++) {
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", others[i]), 2);
 		snprintf(
 			said, sizeof(said),
@@ -69,7 +69,7 @@ TEST(refused, .after = no_fixture)
 		proc_print_tail(&patternd.proc);
 		fail_msg("the log should contain: %s", said);
 	}
-	for (size_t i = 0; i < sizeof(among) / sizeof(among[0]); i++) {
+	for (size_t i = 0; i < COUNT(among); i++) {
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", among[i]), 2);
 		snprintf(said, sizeof(said), "can reach '%s'", strchr(among[i], ',') + 1);
 		assert_true(proc_wrote(&patternd.proc, said));
@@ -113,7 +113,7 @@ TEST(on_the_loopback, .after = no_fixture)
 	static const char *const own[] = { "127.0.0.1:0", "127.200.3.4:0", "localhost:0", "LocalHost:0",
 					   "[::ffff:127.0.0.1]:0" };
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+	for (size_t i = 0; i < COUNT(own); i++) {
 		start_on(own[i], NULL, NULL);
 		daemon_stop(&patternd);
 	}
@@ -154,7 +154,7 @@ static void browsers_everywhere(void)
 		{ "Host: 10.1.2.3:8379\r\nSec-Fetch-Site: cross-site\r\n", 403 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (ask(rows[i].headers) != rows[i].status)
 			fail_msg("'%s' should be %d", rows[i].headers, rows[i].status);
 }

@@ -69,7 +69,7 @@ TEST(every_other_byte_is_literal)
 					     "/keys?match=queue:{", "/keys/set:%7Ball%7D/elements?match=" };
 	char target[256];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		bool asks = strchr(names[i], '?');
 		snprintf(target, sizeof(target), "/sets/all/members/%s", asks ? "a%3Fb" : names[i]);
 		assert_true(http(client, "PUT", target, NULL).status < 300);
@@ -78,9 +78,9 @@ TEST(every_other_byte_is_literal)
 		snprintf(target, sizeof(target), "/queues/%s/messages", asks ? "a%3Fb" : names[i]);
 		assert_status(post(target, "{\"body\":1}"), 201);
 	}
-	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++) {
+	for (size_t l = 0; l < COUNT(lists); l++) {
 		bool is_key = strchr(lists[l], '{');
-		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		for (size_t i = 0; i < COUNT(names); i++) {
 			snprintf(target, sizeof(target), "%s%s", names[i], is_key ? "}:ready" : "");
 			assert_int_equal(found_by(lists[l], target), 1);
 		}

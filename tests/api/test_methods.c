@@ -55,7 +55,7 @@ static const char *allow_of(const char *path)
 	static char allow[128];
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+	for (size_t i = 0; i < COUNT(methods); i++)
 		if (contract_path_takes(path, methods[i]))
 			n += (size_t)snprintf(allow + n, sizeof(allow) - n, "%s, %s", methods[i], i ? "" : "HEAD, ");
 	snprintf(allow + n, sizeof(allow) - n, "OPTIONS");

@@ -29,7 +29,7 @@ static const struct way {
 	{ "/feeds", "feed", "POST", "/feeds/", "/items", "{\"items\":[1]}" },
 	{ "/sets", "set", "PUT", "/sets/", "/members/a", NULL },
 };
-enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+enum { WAYS = COUNT(ways) };
 
 /* The name that way `i` makes: "n<i>". */
 static const char *name_of(int i)
@@ -141,7 +141,7 @@ TEST(a_cursor_of_another_list_is_refused)
 	static const char *const cursors[] = { "0", "x", "-1.", "16384.", "0.6", "0.zz", "0x0.", "1.61.61", " 0.", "" };
 	char target[64];
 
-	for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
+	for (size_t i = 0; i < COUNT(cursors); i++) {
 		snprintf(target, sizeof(target), "/sets?cursor=%s", cursors[i][0] == ' ' ? "%200." : cursors[i]);
 		assert_status(get(target), 400);
 	}

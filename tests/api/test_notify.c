@@ -112,7 +112,7 @@ TEST(test_unreachable)
 	static const char *const unreachable[] = { "NOTIFY_SOCKET=/no/such/socket", "NOTIFY_SOCKET=nonsense",
 						   "NOTIFY_SOCKET=" };
 
-	for (size_t i = 0; i < sizeof(unreachable) / sizeof(unreachable[0]); i++) {
+	for (size_t i = 0; i < COUNT(unreachable); i++) {
 		const char *const with[] = { unreachable[i], NULL };
 		struct daemon d = { .proc.env = with };
 		daemon_start(&d, "--redis", redis.url);

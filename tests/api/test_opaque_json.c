@@ -10,8 +10,6 @@
 #define DEEP_29 "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
 enum { SOON_MS = 3000 };
 
-#define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
-
 /*
  * Where a value is sent, where it is returned, and the text around it in both. `damage` is a
  * command that changes the value in Redis.
@@ -148,9 +146,9 @@ TEST(it_comes_back_byte_for_byte)
 {
 	char wanted[1024];
 
-	for (size_t i = 0; i < ROWS(carriers); i++) {
+	for (size_t i = 0; i < COUNT(carriers); i++) {
 		const struct carrier *c = &carriers[i];
-		for (size_t v = 0; v < ROWS(accepted); v++) {
+		for (size_t v = 0; v < COUNT(accepted); v++) {
 			stage_forget(NULL);
 			assert_status(send_value(c, accepted[v]), c->status);
 			struct answer a = take_out(c);
@@ -164,8 +162,8 @@ TEST(it_comes_back_byte_for_byte)
 
 TEST(what_is_not_json_is_refused)
 {
-	for (size_t i = 0; i < ROWS(carriers); i++)
-		for (size_t v = 0; v < ROWS(refused); v++)
+	for (size_t i = 0; i < COUNT(carriers); i++)
+		for (size_t v = 0; v < COUNT(refused); v++)
 			assert_problem(send_value(&carriers[i], refused[v]), 400, "malformed_json", "none");
 	assert_int_equal(server_keys(&redis), 0);
 }
@@ -174,9 +172,9 @@ TEST(what_was_damaged_in_redis_is_reported)
 {
 	static const char *const damaged[] = { "{]", "1,\"b\":2", "[\"\xff\"]", "{\"a\":1,\"a\":2}", "\"\\x\"", "01" };
 
-	for (size_t i = 0; i < ROWS(carriers); i++) {
+	for (size_t i = 0; i < COUNT(carriers); i++) {
 		const struct carrier *c = &carriers[i];
-		for (size_t v = 0; c->damage && v < ROWS(damaged); v++) {
+		for (size_t v = 0; c->damage && v < COUNT(damaged); v++) {
 			stage_forget(NULL);
 			assert_status(send_value(c, "1"), c->status);
 			server_command(&redis, c->damage, damaged[v]);
@@ -208,10 +206,10 @@ TEST(listeners_get_it_byte_for_byte)
 	struct events *e = events_get(patternd.port, "/topics/t/stream");
 
 	assert_string_equal(events_next_named(e, SOON_MS).name, "listening");
-	for (size_t v = 0; v < ROWS(accepted) + ROWS(lines); v++) {
-		const char *sent = v < ROWS(accepted) ? accepted[v] : lines[v - ROWS(accepted)][0];
-		const char *arrives = v < ROWS(accepted) ? sent : lines[v - ROWS(accepted)][1];
-		if (v < ROWS(accepted) && strchr(sent, '\n'))
+	for (size_t v = 0; v < COUNT(accepted) + COUNT(lines); v++) {
+		const char *sent = v < COUNT(accepted) ? accepted[v] : lines[v - COUNT(accepted)][0];
+		const char *arrives = v < COUNT(accepted) ? sent : lines[v - COUNT(accepted)][1];
+		if (v < COUNT(accepted) && strchr(sent, '\n'))
 			continue;
 		snprintf(body, sizeof(body), "{\"body\":%s}", sent);
 		assert_status(post("/topics/t", body), 200);
@@ -220,7 +218,7 @@ TEST(listeners_get_it_byte_for_byte)
 		if (!data || !strstr(data, wanted))
 			fail_msg("%s became %s", sent, data);
 	}
-	for (size_t v = 0; v < ROWS(refused); v++) {
+	for (size_t v = 0; v < COUNT(refused); v++) {
 		snprintf(body, sizeof(body), "{\"body\":%s}", refused[v]);
 		assert_problem(post("/topics/t", body), 400, "malformed_json", "none");
 	}

@@ -51,7 +51,7 @@ TEST(test_help)
 {
 	assert_int_equal(daemon_run(&patternd, "--help"), 0);
 	char *help = printed();
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < COUNT(flags); i++) {
 		if (!documents(help, flags[i]))
 			fail_msg("--help does not list --%s", flags[i]);
 	}
@@ -149,7 +149,7 @@ TEST(test_secrets_are_not_printed)
 	daemon_launch(&patternd, "--redis", url, "--log-level", "debug");
 	struct client *c = client_open(patternd.port);
 	static const char *const targets[] = { "/info", "/metrics", "/readyz", "/locks/a" };
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+	for (size_t i = 0; i < COUNT(targets); i++)
 		assert_null(strstr(http(c, "GET", targets[i], NULL).body, "canary"));
 	client_close(c);
 	daemon_stop(&patternd);

@@ -3,15 +3,13 @@
  * that cannot be read is null. All clients that ask at the same time share one look at Redis;
  * without clients there is none. (A Cluster that lost a shard: tests/faults/test_overview_away.c.)
  */
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/leap.h"
 #include "../support/raw.h"
+#include "../support/redis_clock.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
 #include "test.h"
@@ -194,7 +192,7 @@ TEST(all_that_waits_is_found)
 	static const char *const order[] = { "dead_letters",     "dead_letters",   "messages_waiting",
 					     "messages_waiting", "groups_blocked", "schedule_missed",
 					     "schedule_missed" };
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+	for (size_t i = 0; i < COUNT(order); i++)
 		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
 	assert_string_equal(text_at(a, "/findings/6/name"), "shut");
 	assert_string_equal(text_at(a, "/findings/6/detail"), "a schedule is due, and the queue is paused");
@@ -404,7 +402,7 @@ TEST(names_whose_keys_another_program_wrote_are_counted)
 	assert_string_equal(unknown(a, "locks"), "foreign_key");
 	assert_string_equal(
 		text_at(a, "/unknown/1/detail"),
-		"queues that cannot be read, since another program or a newer daemon wrote to their keys: 1");
+		"queues that cannot be read, since another program or another version of the daemon wrote to their keys: 1");
 	assert_int_equal(int_at(a, "/queues/count"), 1);
 	assert_int_equal(int_at(a, "/locks/count"), 0);
 }
@@ -597,25 +595,9 @@ static int forget(void **state)
 	return 0;
 }
 
-static void start_redis_by_clock(void)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/clock", temp_dir());
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, sizeof(*redis_clock_us)), 0);
-	redis_clock_us = mmap(NULL, sizeof(*redis_clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(redis_clock_us, MAP_FAILED);
-	close(fd);
-	*redis_clock_us = INT64_C(1795219450378000);
-	redis.proc.env = clock_read_from(path);
-	server_start(&redis);
-	redis.proc.env = NULL; /* after a restart it goes by the clock of the machine */
-}
-
 static int set_up(void **state)
 {
-	start_redis_by_clock();
+	redis_clock_us = server_start_by_clock(&redis, INT64_C(1795219450378000));
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape must not look at Redis */
 	client = client_open(patternd.port);

@@ -2,13 +2,10 @@
  * GET /overview has no finding about programs that are healthy but look as if they were not.
  * `make alarms` runs more of them, for ten minutes.
  */
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
+#include "../support/redis_clock.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
 #include "test.h"
@@ -100,25 +97,9 @@ static int forget(void **state)
 	return 0;
 }
 
-static void start_redis_by_clock(void)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/clock", temp_dir());
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, sizeof(*redis_clock_us)), 0);
-	redis_clock_us = mmap(NULL, sizeof(*redis_clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(redis_clock_us, MAP_FAILED);
-	close(fd);
-	*redis_clock_us = INT64_C(1795219450378000);
-	redis.proc.env = clock_read_from(path);
-	server_start(&redis);
-	redis.proc.env = NULL; /* after a restart it goes by the clock of the machine */
-}
-
 static int set_up(void **state)
 {
-	start_redis_by_clock();
+	redis_clock_us = server_start_by_clock(&redis, INT64_C(1795219450378000));
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	return 0;

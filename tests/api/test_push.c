@@ -172,7 +172,7 @@ TEST(a_faulty_file_stops_the_start, .after = no_fixture)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		FILE *f = fopen(path, "we");
 		assert_non_null(f);
 		fputs(rows[i][0], f);

@@ -165,7 +165,7 @@ TEST(extending_counts_from_now)
 	configure("{\"visibility_ms\":70000}");
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	const char *receipt = receipt_in(receive("{\"visibility_ms\":10000}"));
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		int64_t before_ms = server_now_ms(&redis);
 		struct answer a = extend(receipt, rows[i].body);
 		assert_status(a, 200);
@@ -360,7 +360,7 @@ TEST(what_the_handlers_refuse_is_named)
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"ready\"},{\"body\":1,\"id\":\"lives\",\"ttl_ms\":60000}]}");
 	assert_status(http(client, "PUT", "/queues/q/schedules/kept", "{\"cron\":\"0 0 1 1 *\",\"body\":1}"), 201);
 	char *before = server_picture(&redis);
-	for (size_t i = 0; i < ROWS(refusals); i++) {
+	for (size_t i = 0; i < COUNT(refusals); i++) {
 		const struct refusal *r = &refusals[i];
 		struct answer a = http(client, r->method, with_receipt(target, r->target, receipt),
 				       r->body ? with_receipt(body, r->body, receipt) : NULL);

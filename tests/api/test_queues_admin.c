@@ -77,7 +77,7 @@ TEST(settings_are_replaced_and_merged)
 {
 	assert_settings(queue("GET", NULL), settings[0].wanted); /* of a queue that was never used */
 	assert_problem(queue("DELETE", NULL), 404, "not_found", "none");
-	for (size_t i = 0; i < ROWS(settings); i++) {
+	for (size_t i = 0; i < COUNT(settings); i++) {
 		struct answer a = queue(settings[i].method, settings[i].body);
 		assert_status(a, settings[i].status);
 		if (a.status != 204) {
@@ -123,7 +123,7 @@ TEST(purge_removes_one_state_or_all)
 		{ NULL, 5, { 0, 0, 0, 0 } },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		send_each_state();
 		struct answer a = post("/purge", rows[i].body, NULL);
 		assert_status(a, 200);

@@ -98,7 +98,7 @@ TEST(every_algorithm_pays)
 		"{\"algorithm\":\"fixed_window\",\"limit\":2,\"window_ms\":60000}",
 	};
 
-	for (size_t i = 0; i < ROWS(policies); i++) {
+	for (size_t i = 0; i < COUNT(policies); i++) {
 		put_policy(policies[i]);
 		configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 		send_many(5, "");
@@ -187,7 +187,7 @@ TEST(whatever_ends_a_message_wakes_a_sender)
 		{ "DELETE", "/queues/q", NULL, false },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char target[256], body[256];
 		configure("{\"max_messages\":1}");
 		assert_status(send_body("{\"id\":\"m\",\"body\":1}"), 201);

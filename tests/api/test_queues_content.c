@@ -59,7 +59,7 @@ TEST(everything_that_shows_a_message_shows_them)
 	static const char given[] = "{ \"order\":\t1.10 }";
 	char body[512];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *trace = rows[i].traceparent, *headers = rows[i].headers;
 		snprintf(body, sizeof(body),
 			 i % 2 ? "{\"messages\":[{\"id\":\"a\",\"body\":%s%s}]}" : "{\"id\":\"a\",\"body\":%s%s}",
@@ -95,7 +95,7 @@ TEST(a_message_without_a_content_type_has_its_requests)
 	static const char both[] = "{\"messages\":[{\"body\":1},{\"body\":2,\"traceparent\":\"" OWN "\"}]}";
 	char header[128];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(header, sizeof(header), HEADER "%s", rows[i].given);
 		assert_status(http(client, "POST", "/queues/q/messages", both, header), 201);
 		struct answer a = receive("{\"limit\":2}");
@@ -125,7 +125,7 @@ TEST(a_traceparent_of_another_form_is_refused)
 					    TRACE("00", ID, "B7AD6B7169203331") };
 	char body[512];
 
-	for (size_t i = 0; i < 2 * ROWS(rows); i++) {
+	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
 		bool alone = i % 2;
 		snprintf(body, sizeof(body),
 			 alone ? "{\"body\":1,\"traceparent\":\"%s\"}"
@@ -180,7 +180,7 @@ TEST(damaged_content_is_refused)
 	send_body("{\"id\":\"a\",\"body\":1}");
 	char *seq = strdup(server_command(&redis, "HGET p:queue:{q}:ids a")->str);
 	static const char *const damaged[] = { "\t", "\ta", "\ta\t{}", "\th{\t=1", "\th{}\t=", "\ts{}\th" };
-	for (size_t i = 0; i < ROWS(damaged); i++) {
+	for (size_t i = 0; i < COUNT(damaged); i++) {
 		char content[64];
 		snprintf(content, sizeof(content), "17953132630324\t0\t0\ta\t\t\n%s", damaged[i]);
 		server_command(&redis, "HSET p:queue:{q} %s %s", seq, content);

@@ -127,7 +127,7 @@ TEST(a_cancelled_delivery_is_gone)
 	assert_problem(message("DELETE", "a?in_flight=true", NULL), 404, "not_found", "none");
 	assert_problem(message("GET", "a", NULL), 404, "not_found", "none");
 	for (int again = 0; again < 2; again++)
-		for (size_t i = 0; i < ROWS(verbs); i++)
+		for (size_t i = 0; i < COUNT(verbs); i++)
 			assert_problem(delivery("q", receipt, verbs[i], NULL), 410, "message_cancelled", "none");
 	snprintf(body, sizeof(body), "{\"acknowledge\":[\"%s\"]}", receipt);
 	struct answer a = post("/settle", body, NULL);

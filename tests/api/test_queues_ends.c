@@ -13,7 +13,6 @@ enum { SOON_MS = 5000, CROWD = 10, SIDES = 2, MANY = 1000, BATCH = 100 };
 #define M Q "/messages"
 #define LONG_WAIT "?wait_ms=20000"
 #define RESULT "{\"complete\":[{\"receipt\":\"%s\",\"result\":{\"sum\":1.10}}]}"
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
 
 static struct daemon other; /* beside patternd, on the same Redis */
 static struct raw *crowd[SIDES * CROWD];
@@ -140,7 +139,7 @@ TEST(an_end_costs_a_script_a_daemon)
 	if (redis.cluster)
 		skip(); /* scripts are counted at one server */
 	for (int sides = 1; sides <= SIDES; sides++)
-		for (size_t i = 0; i < ROWS(counts); i++) {
+		for (size_t i = 0; i < COUNT(counts); i++) {
 			int total = sides * counts[i];
 			keep_results();
 			send("{\"id\":\"a\",\"body\":1}");
@@ -260,7 +259,7 @@ TEST(every_end_wakes_both_daemons)
 		{ it_is_taken, 200, "done" },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		keep_results();
 		send("{\"id\":\"a\",\"body\":1}");
 		gather(2, SIDES);
@@ -422,7 +421,7 @@ TEST(a_request_without_a_reply_gets_the_state)
 		const char *state;
 	} rows[] = { { receive, "in_flight" }, { it_dies, "dead" }, { it_is_cancelled, NULL } };
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		keep_results();
 		struct raw *r = ask("{\"id\":\"a\",\"body\":1,\"wait_result_ms\":500}", "");
 		wait_until(get(M "/a").status == 200, SOON_MS);

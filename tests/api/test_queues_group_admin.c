@@ -166,13 +166,13 @@ TEST(a_group_is_purged)
 	};
 	static const char *const states[] = { "/ready", "/blocked", "/delayed", "/in_flight", "/dead" };
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		fill();
 		struct answer a = post("/purge", rows[i].body, NULL);
 		assert_status(a, 200);
 		assert_int_equal(int_at(a, "/purged"), rows[i].purged);
 		a = queue("GET", NULL);
-		for (size_t k = 0; k < ROWS(states); k++)
+		for (size_t k = 0; k < COUNT(states); k++)
 			if (int_at(a, states[k]) != rows[i].counts[k])
 				fail_msg("%s leaves %d at %s, not %d", rows[i].body, (int)int_at(a, states[k]),
 					 states[k], rows[i].counts[k]);
@@ -214,15 +214,15 @@ TEST(a_group_of_one_is_purged)
 	static const char *const states[] = { "\"ready\"", "\"in_flight\"", "\"delayed\"" };
 	char body[64];
 
-	for (size_t i = 0; i < 4 * ROWS(states); i++) {
-		size_t of = i / 2 % ROWS(states);
+	for (size_t i = 0; i < 4 * COUNT(states); i++) {
+		size_t of = i / 2 % COUNT(states);
 		configure(orders[i % 2]);
 		send_to("a", 1, "");
 		const char *receipt = of > 0 ? receipt_in(receive(NULL)) : NULL;
 		if (of > 1)
 			assert_status(reject(receipt, "{\"delay_ms\":60000}"), 200);
-		snprintf(body, sizeof(body), "{\"group\":\"a\"%s%s}", i < 2 * ROWS(states) ? ",\"state\":" : "",
-			 i < 2 * ROWS(states) ? states[of] : "");
+		snprintf(body, sizeof(body), "{\"group\":\"a\"%s%s}", i < 2 * COUNT(states) ? ",\"state\":" : "",
+			 i < 2 * COUNT(states) ? states[of] : "");
 		assert_int_equal(int_at(post("/purge", body, NULL), "/purged"), 1);
 		assert_counts(0, 0, 0, 0);
 		send_to("a", 1, "");
@@ -247,7 +247,7 @@ TEST(a_changed_group_rate_holds_at_once)
 	};
 	char body[128];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		configure("{\"group_rate\":{\"limit\":1,\"window_ms\":86400000}}");
 		send_to("a", 4, "");
 		assert_ids(receive("{\"limit\":10,\"acknowledge\":true}"), IDS("a0"));

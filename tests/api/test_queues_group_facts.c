@@ -42,7 +42,7 @@ static char receipts[16][2][64]; /* id and receipt of each message in flight */
 
 static char *receipt_of(const char *id)
 {
-	for (size_t i = 0; i < ROWS(receipts); i++)
+	for (size_t i = 0; i < COUNT(receipts); i++)
 		if (strcmp(receipts[i][0], id) == 0)
 			return receipts[i][1];
 	fail_msg("%s is not in flight", id);
@@ -51,7 +51,7 @@ static char *receipt_of(const char *id)
 
 static void keep_receipt(const char *id, const char *receipt)
 {
-	for (size_t i = 0; i < ROWS(receipts); i++) {
+	for (size_t i = 0; i < COUNT(receipts); i++) {
 		if (*receipts[i][0] && strcmp(receipts[i][0], id) != 0)
 			continue;
 		snprintf(receipts[i][0], sizeof(receipts[i][0]), "%s", id);
@@ -116,7 +116,7 @@ SUITE(.open = start, .close = stop, .after = forget_all);
 
 TEST(strict_groups_behave_as_in_sqs)
 {
-	for (size_t i = 0; i < ROWS(facts); i++) {
+	for (size_t i = 0; i < COUNT(facts); i++) {
 		configure("{\"order\":\"strict\"," AT_ONCE "}");
 		play(&facts[i]);
 		forget_all(state);

@@ -19,7 +19,7 @@ TEST(a_look_has_all_members)
 		     { "dead", "why", 1, 4, 1 } };
 
 	send_each_state();
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = message("GET", rows[i].id, NULL);
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/id"), rows[i].id);
@@ -119,7 +119,7 @@ TEST(a_change_moves_a_message)
 	};
 
 	send_each_state();
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		int64_t before_ms = server_now_ms(&redis);
 		struct answer a = message("PATCH", rows[i].id, rows[i].body);
 		assert_status(a, 200);
@@ -175,7 +175,7 @@ TEST(ids_are_any_text)
 	};
 	char body[64];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"body\":1,\"id\":\"%s\"}", rows[i][1]);
 		assert_ids(send_body(body), IDS(rows[i][1]));
 		assert_string_equal(text_at(message("GET", rows[i][0], NULL), "/id"), rows[i][1]);
@@ -206,7 +206,7 @@ TEST(each_state_is_listed)
 	send_body("{\"body\":1,\"id\":\"last\",\"priority\":9,\"deliver_at_ms\":253402300799999}");
 	static const char *const states[] = { "ready", "delayed" }, *const firsts[] = { "urgent", "delayed" },
 				 *const seconds[] = { "ready", "last" };
-	for (size_t i = 0; i < ROWS(states); i++) {
+	for (size_t i = 0; i < COUNT(states); i++) {
 		snprintf(query, sizeof(query), "?state=%s&limit=1", states[i]);
 		a = list(query);
 		assert_ids_of(a, "items", IDS(firsts[i]));

@@ -277,7 +277,7 @@ TEST(every_place_judges_every_receipt)
 		{ "of another queue", of_another_queue, INVALID },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		for (enum place place = 0; place < PLACE_COUNT; place++) {
 			forget_all(NULL);
 			rows[i].make();
@@ -352,7 +352,7 @@ TEST(foreign_text_is_refused)
 	char longest[202];
 
 	in_flight();
-	for (size_t i = 0; i < ROWS(texts); i++)
+	for (size_t i = 0; i < COUNT(texts); i++)
 		at_every_place("foreign text", texts[i], INVALID);
 	memset(longest, 'x', sizeof(longest));
 	longest[201] = '\0';
@@ -371,7 +371,7 @@ TEST(a_receipt_belongs_to_one_queue)
 	static const char *const names[] = { "q1", "Q", "qq", "q%20", "1", "other" };
 
 	in_flight();
-	for (size_t i = 0; i < ROWS(names); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		assert_problem(delivery(names[i], receipt, "", NULL), 400, "invalid_receipt", "none");
 		assert_problem(delivery(names[i], receipt, "/extend", NULL), 400, "invalid_receipt", "none");
 		assert_problem(delivery(names[i], receipt, "/reject", NULL), 400, "invalid_receipt", "none");

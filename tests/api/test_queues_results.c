@@ -129,7 +129,7 @@ TEST(an_acknowledgement_is_a_result_of_null)
 	char id[8];
 
 	keep_results();
-	for (size_t i = 0; i < ROWS(ways); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		snprintf(id, sizeof(id), "w%zu", i);
 		deliver(id);
 		assert_in_range(ways[i]().status, 200, 204);
@@ -171,7 +171,7 @@ TEST(what_is_not_json_is_refused)
 
 	keep_results();
 	deliver("a");
-	for (size_t i = 0; i < ROWS(hostile); i++)
+	for (size_t i = 0; i < COUNT(hostile); i++)
 		assert_status(complete(hostile[i]), 400);
 	assert_problem(post("/settle", "{\"complete\":[{\"receipt\":\"x\"}]}", NULL), 400, "missing_field", "none");
 	assert_string_equal(text_at(message("GET", "a", NULL), "/state"), "in_flight");
@@ -364,7 +364,7 @@ TEST(progress_has_its_bounds)
 	char body[512], note[202];
 
 	deliver("a");
-	for (size_t i = 0; i < ROWS(wrong); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		snprintf(body, sizeof(body), "{\"progress\":%s}", wrong[i]);
 		assert_status(extend(receipt, body), 400);
 	}

@@ -118,7 +118,7 @@ TEST(a_put_of_the_same_times_keeps_the_next_one)
 
 	put("s", "{\"every_ms\":3600000,\"body\":1}");
 	int64_t next_at_ms = int_at(schedule("GET", "s", NULL), "/next_at_ms");
-	for (size_t i = 0; i < ROWS(same); i++) {
+	for (size_t i = 0; i < COUNT(same); i++) {
 		next_ms();
 		struct answer a = schedule("PUT", "s", same[i]);
 		assert_status(a, 200);

@@ -90,7 +90,7 @@ TEST(each_has_its_reason_or_is_dead)
 	static const char *const wanted[][3] = { { "a", "delayed", "busy" },
 						 { "b", "dead", "broken" },
 						 { "c", "dead", "rejected" } };
-	for (size_t i = 0; i < ROWS(wanted); i++) {
+	for (size_t i = 0; i < COUNT(wanted); i++) {
 		a = message("GET", wanted[i][0], NULL);
 		assert_string_equal(text_at(a, "/state"), wanted[i][1]);
 		assert_string_equal(text_at(a, "/reason"), wanted[i][2]);

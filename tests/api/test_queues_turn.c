@@ -103,7 +103,7 @@ TEST(a_first_turn_settles_nothing)
 	static const char *const nothing[] = { "{\"settle\":{}}", "{\"settle\":{\"acknowledge\":[]}}",
 					       "{\"settle\":{\"acknowledge\":[],\"complete\":[],\"reject\":[]}}" };
 
-	for (size_t i = 0; i < ROWS(nothing); i++) {
+	for (size_t i = 0; i < COUNT(nothing); i++) {
 		send_many(1, "");
 		struct answer a = turn(nothing[i], NULL);
 		assert_outcomes(a, "");
@@ -134,7 +134,7 @@ TEST(one_that_is_wrong_stops_all)
 	send_many(1, "");
 	snprintf(receipts[2], sizeof(receipts[2]), "%s",
 		 receipt_in(http(client, "POST", "/queues/other/receive", NULL)));
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"wait_ms\":20000,\"settle\":%s}", rows[i].body);
 		struct answer a = turn(body, NULL);
 		assert_problem(a, 400, rows[i].code, "none");

@@ -154,7 +154,7 @@ TEST(what_is_listed_exists)
 		{ "PUT", "/queues/q/schedules/s", "{\"every_ms\":3600000,\"body\":1}" },
 	};
 
-	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+	for (size_t i = 0; i < COUNT(makers); i++) {
 		assert_missing(post("/queues/q/receive", "{" MUST "}"), "q");
 		assert_int_equal(json_array_size(json_at(get("/queues"), "/items")), 0);
 		assert_in_range(http(client, makers[i].method, makers[i].path, makers[i].body).status, 200, 201);

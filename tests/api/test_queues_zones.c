@@ -57,7 +57,7 @@ TEST(a_time_is_by_its_zone)
 	};
 	char pointer[64];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = schedule("PUT", "s", rows[i].body);
 		assert_in_range(a.status, 200, 201);
 		assert_int_equal(json_array_size(json_at(a, "/next")), 5);
@@ -111,7 +111,7 @@ TEST(what_was_meant_is_named)
 	};
 	char body[160];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"every_ms\":1000,\"time_zone\":\"%s\",\"body\":1}", rows[i].zone);
 		struct answer a = schedule("PUT", "s", body);
 		assert_problem(a, 400, "invalid_value", "none");
@@ -183,7 +183,7 @@ TEST(hints_are_zones_that_are_there)
 
 	daemon_start(&d, "--redis", redis.url, "--zoneinfo", make_zones("2026a", 1));
 	struct client *c = client_open(d.port);
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"every_ms\":1000,\"time_zone\":\"%s\",\"body\":1}", rows[i].zone);
 		struct answer a = schedule_at(c, "PUT", "s", body);
 		assert_problem(a, 400, "invalid_value", "none");

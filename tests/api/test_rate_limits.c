@@ -134,7 +134,7 @@ TEST(what_is_configured_is_reported)
 	};
 	char rule[128], first[256], all[256];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		int capacity = (int)rows[i].capacity;
 		snprintf(rule, sizeof(rule), "\"algorithm\":\"%s\"," RULE "%s", rows[i].algorithm, rows[i].extra);
 		snprintf(first, sizeof(first), "{\"key\":\"k\",%s}", rule);
@@ -182,7 +182,7 @@ TEST(what_can_never_fit_is_refused)
 	};
 	char body[256], pointer[64];
 
-	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
 		const char *const *row = rows[i / 2];
 		snprintf(
 			body, sizeof(body),

@@ -90,7 +90,7 @@ static const struct account {
 	  ",\"check\":\"default\"", NULL, "default", 5 },
 	{ "{\"key\":\"K\",\"limit\":7,\"window_ms\":3600000}", "", "", NULL, NULL, 6 },
 };
-enum { ACCOUNTS = sizeof(accounts) / sizeof(accounts[0]) };
+enum { ACCOUNTS = COUNT(accounts) };
 
 static struct answer read_state(const struct account *one)
 {

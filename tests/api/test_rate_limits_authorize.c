@@ -46,7 +46,7 @@ TEST(any_method)
 {
 	static const char *const methods[] = { "GET",    "HEAD",    "POST", "PUT",      "PATCH",
 					       "DELETE", "OPTIONS", "BREW", "PROPFIND", "TRACE" };
-	enum { METHODS = sizeof(methods) / sizeof(methods[0]) };
+	enum { METHODS = COUNT(methods) };
 
 	put_all();
 	for (size_t i = 0; i < METHODS; i++) {
@@ -81,7 +81,7 @@ TEST(any_header)
 		"Idempotency-Key: ",
 		"traceparent: nonsense",
 	};
-	enum { HEADERS = sizeof(headers) / sizeof(headers[0]) };
+	enum { HEADERS = COUNT(headers) };
 
 	put_all();
 	for (size_t i = 0; i < HEADERS; i++) {
@@ -117,7 +117,7 @@ static const struct row with_body[] = {
 TEST(body_is_not_waited_for)
 {
 	put_all();
-	for (size_t i = 0; i < sizeof(with_body) / sizeof(with_body[0]); i++) {
+	for (size_t i = 0; i < COUNT(with_body); i++) {
 		struct raw *r = raw_connect(patternd.port);
 		int64_t before = taken("p", "k") + taken("h", "-"), begun_ms = monotonic_ms();
 		raw_text(r, with_body[i].request);
@@ -216,7 +216,7 @@ static const struct {
 
 TEST(key_of_a_header)
 {
-	for (size_t i = 0; i < sizeof(headers_and_keys) / sizeof(headers_and_keys[0]); i++) {
+	for (size_t i = 0; i < COUNT(headers_and_keys); i++) {
 		const char *header = headers_and_keys[i].header, *key = headers_and_keys[i].key;
 		server_command(&redis, "FLUSHALL");
 		put_all();
@@ -270,7 +270,7 @@ TEST(credentials_are_digested)
 	char target[128], header[64];
 
 	put_all();
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		snprintf(target, sizeof(target), "/ratelimit/authorize?policy=p&key_header=%s", names[i]);
 		snprintf(header, sizeof(header), "%s: hunter2", names[i]);
 		struct answer a = http(client, "GET", target, NULL, header);
@@ -341,7 +341,7 @@ TEST(any_tail)
 		"/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20",
 		"/policies/p",
 	};
-	enum { TAILS = sizeof(tails) / sizeof(tails[0]) };
+	enum { TAILS = COUNT(tails) };
 	char request[512];
 
 	put_all();

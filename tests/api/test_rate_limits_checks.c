@@ -166,7 +166,7 @@ TEST(each_is_another_limit)
 		"{\"key\":\"a\",\"policy\":\"p\"},{\"name\":\"p2\",\"key\":\"a\",\"policy\":\"p\"}",
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = take(rows[i]);
 		assert_problem(a, 400, "invalid_value", "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), "/checks/1");

@@ -110,7 +110,7 @@ TEST(what_patch_would_break_is_refused)
 
 	put("m", "{\"limit\":200000,\"window_ms\":60000,\"burst\":150000}");
 	char *before = strdup(get(policy_m).body);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = patch(rows[i][0]);
 		assert_problem(a, 400, rows[i][1], "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
@@ -162,7 +162,7 @@ TEST(what_is_none_is_refused)
 		{ "{\"limit\":1,\"window_ms\":1000,\"key_header\":\"X User\"}", "/key_header" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = put("a", rows[i][0]);
 		assert_problem(a, 400, NULL, "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][1]);
@@ -220,7 +220,7 @@ static void assert_nothing_is_known(struct answer a)
 
 	assert_status(a, 200);
 	assert_true(bool_at(a, "/allowed"));
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (size_t i = 0; i < COUNT(numbers); i++)
 		assert_true(json_is_null(json_at(a, numbers[i])));
 }
 
@@ -360,7 +360,7 @@ TEST(others_follow_within_a_second)
 		const char *policy;
 		int64_t every_ms;
 	} rows[] = { { "often", 5 }, { "rarely", 300 } };
-	enum { ROWS = sizeof(rows) / sizeof(rows[0]), LOOK_MS = 1300 };
+	enum { ROWS = COUNT(rows), LOOK_MS = 1300 };
 	int64_t changed_ms[ROWS], asked_ms[ROWS], old_ms[ROWS];
 	struct daemon other = { 0 };
 
@@ -433,7 +433,7 @@ TEST(foreign_policy_is_reported)
 	assert_problem(http(client, "PATCH", "/ratelimit/policies/f", "{}"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/ratelimit/policies/f", NULL), 500, "foreign_key", "none");
 	assert_problem(take("{\"key\":\"k\",\"policy\":\"f\"}"), 500, "foreign_key", "none");
-	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+	for (size_t i = 0; i < COUNT(odd); i++) {
 		server_command(&redis, "FLUSHALL");
 		char fields[128], *save, *argv[16];
 		int n = 0;

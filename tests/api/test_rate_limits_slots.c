@@ -87,7 +87,7 @@ TEST(a_refusal_is_as_in_one_slot)
 			for (int k = 0; k < 3; k++)
 				assert_int_equal(remaining_of(keys[k], checks[k]), limits[k] - (refuses < 3 ? 2 : 3));
 		}
-		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
+		for (size_t m = 0; m < COUNT(members); m++) {
 			snprintf(pointer, sizeof(pointer), "/%s", members[m]);
 			must_have_the_same(answers[0], answers[1], pointer);
 			for (int k = 0; k < 3; k++) {

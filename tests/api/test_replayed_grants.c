@@ -298,7 +298,7 @@ static const struct grant grants[] = {
 	  "claim_expired",
 	  { claim_expires } },
 };
-enum { GRANTS = sizeof(grants) / sizeof(grants[0]) };
+enum { GRANTS = COUNT(grants) };
 
 /*
  * Sends the request, which is the same for each retry. `before` is the capability that prepare
@@ -417,7 +417,7 @@ static const struct decision {
 	  "rate_limited" },
 	{ "ratelimit_path_authorize", a_policy, "GET", "/ratelimit/authorize/p/", NULL, nothing, 429, "rate_limited" },
 };
-enum { DECISIONS = sizeof(decisions) / sizeof(decisions[0]) };
+enum { DECISIONS = COUNT(decisions) };
 
 static void a_retry_is_decided_again(void **state)
 {
@@ -472,19 +472,19 @@ static bool permits_something(const struct contract_operation *op)
 	json_object_foreach((json_t *)(uintptr_t)op->responses, code, response) {
 		if (code[0] != '2')
 			continue;
-		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		for (size_t i = 0; i < COUNT(members); i++)
 			found = found || has_member(response, members[i]);
 	}
 	return found;
 }
 
 /*
- * Two operations have no row. lock_hold ends with its connection. queue_delivery_extend_many
+ * Two operations have no row. lock_hold ends with its connection. queue_delivery_list_extend
  * returns 200 with an outcome per delivery, so test_queues_settle.c tests it.
  */
 static bool is_tried_elsewhere(const char *id)
 {
-	return strcmp(id, "lock_hold") == 0 || strcmp(id, "queue_delivery_extend_many") == 0;
+	return strcmp(id, "lock_hold") == 0 || strcmp(id, "queue_delivery_list_extend") == 0;
 }
 
 /*

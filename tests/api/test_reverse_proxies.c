@@ -150,7 +150,7 @@ static const struct kind kinds[] = {
 	{ "Caddy", caddy, { "caddy", "run", "--adapter", "caddyfile", "--config", "@Caddyfile" } },
 	{ "HAProxy", haproxy, { "haproxy", "-db", "-f", "@haproxy.cfg" } },
 };
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+enum { KINDS = COUNT(kinds) };
 
 static bool listens(void *proc)
 {
@@ -351,7 +351,7 @@ static void with_tokens(void **state)
 	for (int i = 0; i < 2; i++) {
 		with_token = i == 1;
 		start(&p, kind);
-		for (size_t k = 0; k < sizeof(clients) / sizeof(clients[0]); k++) {
+		for (size_t k = 0; k < COUNT(clients); k++) {
 			snprintf(text, sizeof(text),
 				 "GET /shop HTTP/1.1\r\nHost: shop.example\r\n%sConnection: close\r\n\r\n", clients[k]);
 			struct answer a = ask(text);

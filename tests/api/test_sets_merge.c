@@ -191,7 +191,7 @@ TEST(merges_are_as_redis_has_them)
 	};
 
 	fill_all();
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+	for (size_t i = 0; i < COUNT(choices); i++) {
 		assert_as_redis("union", "SUNION", choices[i]);
 		assert_as_redis("intersect", "SINTER", choices[i]);
 		assert_as_redis("subtract", "SDIFF", choices[i]);

@@ -99,7 +99,7 @@ TEST(mistakes, .after = no_fixture)
 	};
 	char said[512];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i += (size_t)stride()) {
+	for (size_t i = 0; i < COUNT(rows); i += (size_t)stride()) {
 		const char *path = text_file(rows[i].text);
 		snprintf(said, sizeof(said), "patternd: --tokens: %s%s", path,
 			 *rows[i].said == ':' ? rows[i].said : ":");
@@ -164,7 +164,7 @@ TEST(forms)
 		HEX " *",
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		start(text_file(texts[i]));
 		assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
 		assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("secret2")), 401);
@@ -348,7 +348,7 @@ TEST(keys_and_policies_are_apart)
 
 	start(tokens_file("secret", "ratelimit:web:* ratelimit:list", "owner", "policies:web:* policies:list", "caller",
 			  "ratelimit:web:take"));
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+	for (size_t i = 0; i < COUNT(changes); i++)
 		assert_forbidden(http(client, changes[i], policy, i < 2 ? limit : NULL, SECRET), "policies:web:manage");
 	assert_forbidden(http(client, "GET", policy, NULL, SECRET), "policies:web:read");
 	assert_forbidden(http(client, "GET", "/ratelimit/policies", NULL, SECRET), "policies:list");
@@ -441,7 +441,7 @@ TEST(no_output_has_a_token)
 		tokens_file("canary-0123456789abcdef", "locks:a:read metrics:read info:read # the worker \"7\"");
 
 	start(path);
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+	for (size_t i = 0; i < COUNT(targets); i++) {
 		struct answer a = http(client, "GET", targets[i], NULL, AUTHORIZATION("canary-0123456789abcdef"));
 		assert_true(a.status != 0 && a.status != 401);
 		assert_null(strstr(a.body, canary));
@@ -474,7 +474,7 @@ static const char *const granting[][3] = {
  */
 TEST(no_output_has_a_granted_secret)
 {
-	enum { GRANTS = sizeof(granting) / sizeof(granting[0]) };
+	enum { GRANTS = COUNT(granting) };
 	char *secrets[GRANTS], target[256], header[256];
 
 	daemon_start(&patternd, "--redis", redis.url, "--log-level", "debug");

@@ -14,8 +14,6 @@
 
 enum { SOON_MS = 3000, KEPT_S = 11, NAMES_MAX = 10 };
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
-
 /* `query`: percent-encoded, "name=a&name=b*". */
 static struct events *listen_to(int port, const char *query)
 {
@@ -83,7 +81,7 @@ TEST(a_body_arrives_as_it_is)
 	struct events *e = listen_to(patternd.port, "name=body.*&name=one");
 
 	static const char *const topics[] = { "/topics/body.x", "/topics/one" };
-	for (size_t i = 0; i < ROWS(topics); i++) {
+	for (size_t i = 0; i < COUNT(topics); i++) {
 		assert_status(post(topics[i], "{\"body\":{\"a\":\r\n1.10,\n\"b\":\"\\u00e4\\n\"}}"), 200);
 		struct event v = events_next_named(e, SOON_MS);
 		assert_string_equal(v.name, "message");
@@ -124,7 +122,7 @@ TEST(a_pattern_matches_what_psubscribe_matches)
 	redisContext *publisher = redisConnect("127.0.0.1", redis.port); /* the same node of a Cluster */
 	int matched = 0;
 
-	for (size_t p = 0; p < ROWS(patterns); p++) {
+	for (size_t p = 0; p < COUNT(patterns); p++) {
 		char glob[64], query[256] = "name=", target[256];
 		glob_of(patterns[p], glob);
 		encode(patterns[p], query + strlen(query));
@@ -136,7 +134,7 @@ TEST(a_pattern_matches_what_psubscribe_matches)
 		redisContext *model = redisConnect("127.0.0.1", redis.port);
 		freeReplyObject(redisCommand(model, "PSUBSCRIBE %s", glob));
 		struct events *e = listen_to(patternd.port, query);
-		for (size_t i = 0; i < ROWS(names); i++) {
+		for (size_t i = 0; i < COUNT(names); i++) {
 			redisReply *r = redisCommand(publisher, "PUBLISH %s x", names[i]);
 			bool matches = r->integer == 1;
 			freeReplyObject(r);
@@ -182,7 +180,7 @@ TEST(names_are_refused)
 		       "out_of_range" } };
 	char target[512];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(target, sizeof(target), "/topics/stream?%s", rows[i].query);
 		assert_problem(get(target), 400, rows[i].code, "none");
 	}
@@ -195,7 +193,7 @@ TEST(a_name_has_no_star)
 	static const char *const methods[] = { "GET", "POST", "GET" };
 	static const char *const targets[] = { "/topics/news.*", "/topics/a*b", "/topics/news.%2A/stream" };
 
-	for (size_t i = 0; i < ROWS(targets); i++) {
+	for (size_t i = 0; i < COUNT(targets); i++) {
 		struct answer a = http(client, methods[i], targets[i], i == 1 ? "{\"body\":1}" : NULL);
 		assert_problem(a, 400, "invalid_name", "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), "{name}");
@@ -234,13 +232,13 @@ TEST(each_name_needs_its_scope)
 		     tokens_file("secret-0123456789",
 				 "topics:news.*:subscribe topics:prices:subscribe topics:x:publish"));
 	struct client *c = client_open(other.port);
-	for (size_t i = 0; i < ROWS(refused); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		snprintf(target, sizeof(target), "/topics/stream?%s", refused[i]);
 		assert_problem(http(c, "GET", target, NULL, AUTHORIZATION("secret-0123456789")), 403, "forbidden",
 			       "none");
 	}
 	client_close(c);
-	for (size_t i = 0; i < ROWS(allowed); i++) {
+	for (size_t i = 0; i < COUNT(allowed); i++) {
 		struct raw *r = raw_connect(other.port);
 		char request[512];
 		snprintf(request, sizeof(request),
@@ -311,7 +309,7 @@ TEST(what_others_publish_is_ignored)
 					    "p:topic:{u.x}\n{\"body\":1}" };
 	struct events *e = listen_to(patternd.port, "name=t.*");
 
-	for (size_t i = 0; i < ROWS(junk); i++)
+	for (size_t i = 0; i < COUNT(junk); i++)
 		server_command(&redis, "PUBLISH p:topic:{*} %s", junk[i]);
 	publish("t.x", 7);
 	assert_next(e, "t.x", 7);

@@ -390,14 +390,14 @@ TEST(names_of_all_kinds)
 	};
 	char target[96];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		visit(rows[i][0], "\"ü/1\"", FEB_29);
 		snprintf(target, sizeof(target), "/uv/%s?to=2004-02-29", rows[i][0]);
 		assert_string_equal(text_at(get(target), "/name"), rows[i][1]);
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
-	assert_int_equal(json_array_size(json_at(get_all("/uv"), "/items")), sizeof(rows) / sizeof(*rows));
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+	assert_int_equal(json_array_size(json_at(get_all("/uv"), "/items")), COUNT(rows));
+	for (size_t i = 0; i < COUNT(reserved); i++)
 		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
 			       "none");
 }

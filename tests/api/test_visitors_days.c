@@ -51,7 +51,7 @@ TEST(the_day_is_by_at_ms)
 	};
 	char body[96], key[64];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"visitors\":[\"u\"],\"at_ms\":%s}", rows[i].at_ms);
 		struct answer visited = post("/uv/d", body);
 		snprintf(body, sizeof(body), "{\"at_ms\":%s}", rows[i].at_ms);
@@ -89,7 +89,7 @@ TEST(the_day_is_by_date)
 	};
 	char body[96], target[64];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(body, sizeof(body), "{\"visitors\":[\"u\"],\"date\":\"%s\"}", rows[i].date);
 		struct answer visited = post("/uv/d", body);
 		snprintf(body, sizeof(body), "{\"date\":\"%s\",\"by\":3}", rows[i].date);
@@ -148,9 +148,9 @@ TEST(ranges_have_an_order_and_an_end)
 	};
 	char body[128];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) + sizeof(merges) / sizeof(*merges); i++) {
-		size_t m = i - sizeof(rows) / sizeof(*rows);
-		bool is_merge = i >= sizeof(rows) / sizeof(*rows);
+	for (size_t i = 0; i < COUNT(rows) + COUNT(merges); i++) {
+		size_t m = i - COUNT(rows);
+		bool is_merge = i >= COUNT(rows);
 		snprintf(body, sizeof(body), "{\"sources\":[\"b\",\"c\"],%s}", is_merge ? merges[m].days : "");
 		struct answer a = is_merge ? post("/uv/a/merge", body) : get(rows[i].target);
 		const char *pointer = is_merge ? merges[m].pointer : rows[i].pointer;
@@ -174,7 +174,7 @@ TEST(a_day_must_be_one_of_the_calendar)
 										       "/uv/combine?name=a&" };
 	char target[96], body[96], pointer[16];
 
-	for (size_t i = 0; i < sizeof(days) / sizeof(*days); i++)
+	for (size_t i = 0; i < COUNT(days); i++)
 		for (size_t p = 0; p < 2; p++) {
 			snprintf(target, sizeof(target), "%s%s=%s", targets[i % 3], parameters[p], days[i]);
 			struct answer a = get(target);

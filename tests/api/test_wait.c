@@ -9,7 +9,6 @@
 
 enum { SOON_MS = 5000, SLACK_MS = 1500, MOMENT_MS = 150 };
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define LONG "\"wait_ms\":20000"
 
 static const char receive_q[] = "/queues/q/receive";
@@ -67,7 +66,7 @@ TEST(an_empty_queue_is_waited_at_for_wait_ms)
 		{ "/queues/receive", "{\"queues\":[\"q\"]}", 0 },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = post(rows[i].target, rows[i].body);
 		assert_int_equal(count_in(a), 0);
 		int64_t least_ms = rows[i].wait_ms ? rows[i].wait_ms - 1 : 0; /* whole milliseconds are left, or none */

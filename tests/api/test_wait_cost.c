@@ -213,7 +213,7 @@ TEST(attempts_accumulate_no_memory)
 	assert_status(post("/locks/l", "{\"ttl_ms\":600000}"), 201);
 	assert_status(post("/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":600000}"), 201);
 	assert_status(post("/cache/c/fill", "{\"fill_ms\":600000}"), 201);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct raw *w = waiter_at(&patternd, rows[i].target, rows[i].body, "");
 		wait_until(all_parked(&patternd, 1), SOON_MS);
 		raw_close(w); /* the first use of a script is two commands */

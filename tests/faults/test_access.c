@@ -253,7 +253,7 @@ static void without_a_token(const struct contract_operation *op, struct refusals
 					    "X-Api-Key: unknown",
 					    "Cookie: token=unknown" };
 
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+	for (size_t i = 0; i < COUNT(none); i++) {
 		struct answer a = ask(op, none[i], NULL);
 		seen->seen++;
 		if (is_open(op) ? is_refused(a) : false)
@@ -282,7 +282,7 @@ static void malformed_headers(const struct contract_operation *op, struct refusa
 
 	if (is_open(op))
 		return;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(header, sizeof(header), forms[i], op->id, op->id);
@@ -323,7 +323,7 @@ static void just_that(const struct contract_operation *op, struct refusals *seen
 					     "AUTHORIZATION: BEARER   good-%s" };
 	char header[256];
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(header, sizeof(header), forms[i], op->id);
@@ -359,5 +359,5 @@ int main(void)
 		{ "near misses", near_misses },         { "just that", just_that },
 		{ "before the body", before_the_body },
 	};
-	return run_per_operation("access", tests, sizeof(tests) / sizeof(tests[0]), set_up, stage_close);
+	return run_per_operation("access", tests, COUNT(tests), set_up, stage_close);
 }

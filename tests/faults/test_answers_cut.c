@@ -32,7 +32,7 @@ static const struct pattern {
 	{ "/queues/a/messages", "{\"body\":1}", 201 },
 };
 
-enum { PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
+enum { PATTERNS = COUNT(patterns) };
 
 /* A write that must happen once; its number determines its pattern and its Idempotency-Key. */
 struct write {

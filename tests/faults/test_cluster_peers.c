@@ -115,7 +115,7 @@ static const struct {
 
 TEST(nonsense_is_refused)
 {
-	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+	for (size_t i = 0; i < COUNT(nonsense); i++) {
 		warm_up();
 		long redirects = metric_of(&patternd, "redis_redirects_total");
 		lie(0, nonsense[i].bytes);
@@ -168,7 +168,7 @@ TEST(to_strangers)
 	};
 	char moved[64];
 
-	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+	for (size_t i = 0; i < COUNT(manners); i++) {
 		struct stubborn *stranger = stubborn_open(&manners[i]);
 		warm_up();
 		snprintf(moved, sizeof(moved), "-MOVED %d 127.0.0.1:%d\r\n", slot_of(stage_names[0]),

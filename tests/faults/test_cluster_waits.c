@@ -175,12 +175,12 @@ static void continue_tours(const struct tour *tours, size_t count)
  */
 TEST(waiters_stay_subscribed_when_owners_change, .before = cluster_with_replicas, .after = cluster_stage_close)
 {
-	continue_tours(of_one_cluster, sizeof(of_one_cluster) / sizeof(of_one_cluster[0]));
+	continue_tours(of_one_cluster, COUNT(of_one_cluster));
 }
 
 TEST(waiters_stay_subscribed_when_nodes_come_and_go, .before = cluster_with_replicas, .after = cluster_stage_close)
 {
-	continue_tours(of_another, sizeof(of_another) / sizeof(of_another[0]));
+	continue_tours(of_another, COUNT(of_another));
 }
 
 /* ---- Where the daemon begins ---- */

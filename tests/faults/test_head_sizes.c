@@ -220,8 +220,6 @@ static void each_form(struct extras e)
 static const size_t numbers[] = { 1, 2, 30, 63, 64, 100, 127, 128, 129, 150, 171, 186, 200, 500, 1000, 4000, 5000 };
 static const size_t lengths[] = { 1, 10, 40, 60, 200, 1000, 4000, 8000, 8180, 8190, 9000, 12000, 14000, 20000, 60000 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Tests larger heads only once: they are all refused alike. */
 static bool is_worth_it(size_t number, size_t len)
 {
@@ -296,7 +294,7 @@ TEST(test_promised_names)
 						  { "/sets/combine?limit=1000", "subtract" },
 						  { "/sets/combine?limit=1000", "intersect" } };
 
-	for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++) {
+	for (size_t t = 0; t < COUNT(targets); t++) {
 		struct head h = { .bytes = malloc(BUFFER_BYTES), .len = 0 };
 		struct raw *r = raw_connect(patternd.port);
 		char name[32];

@@ -108,8 +108,8 @@ TEST(no_pattern_holds_redis)
 	assert_int_equal(int_at(get("/sets/big"), "/size"), BIG);
 	assert_int_equal(int_at(get("/geo/big"), "/size"), BIG);
 	make("for _, name in ipairs(redis.call('SMEMBERS', 'p:set:{big}')) do redis.call('RPUSH', 'p:list', name) end");
-	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++)
-		for (size_t k = 0; k < sizeof(letters) / sizeof(*letters); k++)
+	for (size_t l = 0; l < COUNT(lists); l++)
+		for (size_t k = 0; k < COUNT(letters); k++)
 			for (size_t run = 1; run < NAME_BYTES; run += 66) {
 				int n = snprintf(target, sizeof(target), "%s%.*s", lists[l],
 						 (int)strlen(letters[k]) - 1, letters[k]);
@@ -117,7 +117,7 @@ TEST(no_pattern_holds_redis)
 				snprintf(target + n + run, 2, "c");
 				is_quick("GET", target, NULL, NULL, HELD_US_MAX);
 			}
-	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++) {
+	for (size_t l = 0; l < COUNT(lists); l++) {
 		snprintf(target, sizeof(target), "%s*", lists[l]);
 		is_quick("GET", target, NULL, NULL, HELD_US_MAX);
 	}
@@ -412,7 +412,7 @@ TEST(the_most_is_quick)
 {
 	make_names();
 	make_others();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct row *row = &rows[i];
 		char *body =
 			row->lead ? strdup(many(row->head, row->lead, 0, row->count, row->trail, row->tail)) : NULL;

@@ -71,7 +71,7 @@ static void texts(const struct contract_operation *op, struct refusals *seen)
 {
 	if (!op->body_schema)
 		return;
-	for (size_t i = 0; i < sizeof(bad_bodies) / sizeof(bad_bodies[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad_bodies); i++) {
 		const struct text_row *row = &bad_bodies[i];
 		must_refuse(seen, send_bytes(op, row->text, row->len), 400, row->codes, NULL, "%s", row->name);
 	}
@@ -105,7 +105,7 @@ static void bombs(const struct contract_operation *op, struct refusals *seen)
 
 	if (!op->body_schema)
 		return;
-	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+	for (size_t i = 0; i < COUNT(depths); i++) {
 		char *arrays = nested("{\"body\":", "[", depths[i], "]"), *objects = NULL;
 		must_refuse(seen, send_bytes(op, arrays, strlen(arrays)), 400, NULL, NULL, "14 %zu arrays in another",
 			    depths[i]);
@@ -169,7 +169,7 @@ static void media_types(const struct contract_operation *op, struct refusals *se
 	char *target = contract_target(op, NULL, NULL);
 	json_t *body = contract_body(op);
 	char *text = json_dumps(body, JSON_COMPACT);
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < COUNT(types); i++)
 		must_refuse(seen, http(client, op->method, target, text, types[i], contract_header(op)), 415,
 			    "unsupported_media_type", NULL, "%s", types[i]);
 	free(text);
@@ -216,5 +216,5 @@ int main(void)
 		{ "asked Redis for nothing", asked_nothing },
 	};
 
-	return run_per_operation("hostile bodies", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);
+	return run_per_operation("hostile bodies", tests, COUNT(tests), set_up, tear_down);
 }

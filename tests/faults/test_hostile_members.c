@@ -229,7 +229,7 @@ static void break_string(const struct walk *w, const json_t *schema, const char 
 		refuse_text(w, "\"2026-2-3\"", "invalid_value out_of_range", pointer);
 		return;
 	}
-	for (i = 0; name && i < sizeof(bad_names) / sizeof(bad_names[0]); i++)
+	for (i = 0; name && i < COUNT(bad_names); i++)
 		refuse_text(w, bad_names[i].text, bad_names[i].codes, pointer);
 	json_array_foreach(json_object_get(schema, "x-reserved"), i, word) {
 		char text[256];
@@ -274,7 +274,7 @@ static void break_array(const struct walk *w, const json_t *schema, const char *
 static void break_value(const struct walk *w, const json_t *schema, const char *pointer, bool null_fits)
 {
 	null_fits = null_fits || lists_type(schema, "null");
-	for (size_t i = 0; i < sizeof(bad_types) / sizeof(bad_types[0]); i++)
+	for (size_t i = 0; i < COUNT(bad_types); i++)
 		if (has_type(schema, bad_types[i].type) && !(null_fits && strcmp(bad_types[i].text, "null") == 0))
 			refuse_text(w, bad_types[i].text, bad_types[i].codes, pointer);
 	if (has_type(schema, "integer"))
@@ -326,7 +326,7 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 	/* A key that is not a name is a text of at least one byte. */
 	bool names = json_is_true(json_object_get(contract_member(schema, "propertyNames", NULL), "x-name"));
 
-	for (size_t i = 0; i < (names ? sizeof(bad_keys) / sizeof(bad_keys[0]) : 1); i++) {
+	for (size_t i = 0; i < (names ? COUNT(bad_keys) : 1); i++) {
 		json_t *bad = map_of(1, bad_keys[i], value);
 		snprintf(below, sizeof(below), "%s/%s", pointer, bad_keys[i]);
 		refuse_object(w, map, bad, names ? "invalid_name reserved_name" : "out_of_range", below);
@@ -639,5 +639,5 @@ int main(void)
 		{ "nulls", nulls },
 	};
 
-	return run_per_operation("hostile members", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);
+	return run_per_operation("hostile members", tests, COUNT(tests), set_up, tear_down);
 }

@@ -40,7 +40,7 @@ static const struct kind {
 	  false,
 	  { "haproxy", "-db", "-f" } },
 };
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { KINDS = COUNT(kinds), ROWS = COUNT(rows) };
 
 static bool listens(void *proc)
 {

@@ -51,7 +51,7 @@ static bool lists_methods(const char *allow, const char *path)
 {
 	static const char *const listed[] = { "GET", "PUT", "POST", "PATCH", "DELETE" };
 
-	for (size_t i = 0; allow && i < sizeof(listed) / sizeof(listed[0]); i++)
+	for (size_t i = 0; allow && i < COUNT(listed); i++)
 		if (contract_path_takes(path, listed[i]) != (strstr(allow, listed[i]) != NULL))
 			return false;
 	return allow && contract_path_takes(path, "GET") == (strstr(allow, "HEAD") != NULL);
@@ -62,7 +62,7 @@ static void methods(const struct contract_operation *op, struct refusals *seen)
 	static const char *const all[] = { "GET", "PUT", "POST", "PATCH", "DELETE", "TRACE", "BREW" };
 	char *target = contract_target(op, NULL, NULL);
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < COUNT(all); i++) {
 		const struct contract_operation *other = contract_find(all[i], target);
 		if (contract_path_takes(op->path, all[i]) || other)
 			continue;
@@ -84,7 +84,7 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 		return;
 	char *whole = contract_target(op, NULL, NULL), target[1024];
 	whole[strcspn(whole, "?")] = '\0';
-	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+	for (size_t i = 0; i < COUNT(around); i++) {
 		snprintf(target, sizeof(target), "%s%s%s", around[i][0], whole, around[i][1]);
 		struct answer a = http(client, op->method, target, NULL);
 		/*
@@ -136,7 +136,7 @@ static bool is_another_path(const struct contract_operation *op, const char *tar
 {
 	static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
 
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+	for (size_t i = 0; i < COUNT(methods); i++) {
 		const struct contract_operation *other = contract_find(methods[i], target);
 		if (other && strcmp(other->path, op->path) != 0)
 			return true;
@@ -169,7 +169,7 @@ static void dates(const struct contract_operation *op, const struct contract_par
 	char pointer[64];
 
 	snprintf(pointer, sizeof(pointer), "{%s}", p->name);
-	for (size_t k = 0; k < sizeof(bad_dates) / sizeof(bad_dates[0]); k++)
+	for (size_t k = 0; k < COUNT(bad_dates); k++)
 		if (*bad_dates[k].encoded) /* otherwise the target is another path */
 			must_refuse(seen, ask(op, p->name, bad_dates[k].encoded), 400, bad_dates[k].codes, pointer,
 				    "%s = %s", pointer, bad_dates[k].encoded);
@@ -183,7 +183,7 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 			dates(op, p, seen);
 		if (strcmp(p->in, "path") != 0 || !is_name(p->schema))
 			continue;
-		for (size_t k = 0; k < sizeof(bad_names) / sizeof(bad_names[0]); k++)
+		for (size_t k = 0; k < COUNT(bad_names); k++)
 			must_refuse(seen, ask(op, p->name, bad_names[k].encoded), 400, bad_names[k].codes, NULL,
 				    "{%s} = %s", p->name, bad_names[k].encoded);
 		size_t r;
@@ -217,7 +217,7 @@ static void odd_names(const struct contract_operation *op, struct refusals *seen
 		bool is_plain = json_is_true(json_object_get(p->schema, "x-plain"));
 		if (strcmp(p->in, "path") != 0 || !is_name(p->schema) || is_plain)
 			continue;
-		for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+		for (size_t k = 0; k < COUNT(good); k++) {
 			struct answer a = ask(op, p->name, good[k]);
 			/* The name of a topic must not have a `*`. */
 			if (strcmp(good[k], "*") == 0 && json_object_get(p->schema, "pattern")) {
@@ -308,7 +308,7 @@ struct values {
 	const struct value *at;
 	size_t count;
 };
-#define VALUES(array) ((struct values){ (array), sizeof(array) / sizeof((array)[0]) })
+#define VALUES(array) ((struct values){ (array), COUNT(array) })
 
 static struct values bad_values(const json_t *schema)
 {
@@ -625,7 +625,7 @@ static void cursors(const struct contract_operation *op, struct refusals *seen)
 	for (size_t i = 0; i < op->parameter_count; i++) {
 		if (strcmp(op->parameters[i].name, "cursor") != 0)
 			continue;
-		for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+		for (size_t k = 0; k < COUNT(odd); k++) {
 			struct answer a = ask(op, "cursor", odd[k]);
 			seen->seen++;
 			if (a.status != 200 && a.status != 404)
@@ -650,5 +650,5 @@ int main(void)
 		{ "cursors", cursors },
 	};
 
-	return run_per_operation("hostile targets", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);
+	return run_per_operation("hostile targets", tests, COUNT(tests), set_up, tear_down);
 }

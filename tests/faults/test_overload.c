@@ -197,7 +197,7 @@ SUITE(.open = set_up, .close = tear_down, .columns = 2);
 TEST(bodies_while_redis_is_stopped)
 {
 	start("2000");
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < COUNT(kinds); i++) {
 		flood_of(&kinds[i]);
 		assert_true(daemon_is_ready(&patternd, ANSWER_MS));
 	}

@@ -481,7 +481,7 @@ static void assert_nowhere(const char *secret)
 	static const char *const targets[] = { "/info", "/metrics", "/readyz", "/healthz", "/locks/a" };
 	char path[64];
 
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+	for (size_t i = 0; i < COUNT(targets); i++)
 		assert_without(targets[i], http(client, "GET", targets[i], NULL).body, secret);
 	assert_without("an answer", http(client, "POST", "/locks/b", NULL).body, secret);
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)patternd.proc.pid);

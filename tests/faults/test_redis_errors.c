@@ -226,7 +226,7 @@ TEST(test_foreign_keys)
 {
 	unsigned flaws = 0;
 
-	for (size_t i = 0; i < sizeof(foreigners) / sizeof(foreigners[0]); i++) {
+	for (size_t i = 0; i < COUNT(foreigners); i++) {
 		const struct foreign *row = &foreigners[i];
 		char command[128];
 		snprintf(command, sizeof(command), "%s", row->command);

@@ -222,7 +222,7 @@ TEST(test_killed_while_loading)
 {
 	static const size_t places[] = { 1, 2, 5, 10, 50, 100, 300, 1000, 3000, 5000 };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		proxy_set(proxy, (struct proxy_fault){ .reset = true, .cut = true, .cut_at = places[i] });
 		struct proxy_counts before = proxy_count(proxy);
 		wait_until(proxy_count(proxy).connections > before.connections, RECOVER_MS);
@@ -288,7 +288,7 @@ TEST(test_stray_replies)
 
 	server_command(&redis, "FLUSHALL");
 	remember_owners(LOCKS);
-	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+	for (size_t i = 0; i < COUNT(stray); i++) {
 		struct proxy_counts before = proxy_count(proxy);
 		/* No reply is pending on the idle connections: the daemon drops them. */
 		proxy_inject(proxy, stray[i]);
@@ -311,7 +311,7 @@ TEST(test_stray_replies_among_others)
 
 	server_command(&redis, "FLUSHALL");
 	remember_owners(LOCKS);
-	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+	for (size_t i = 0; i < COUNT(stray); i++) {
 		proxy_set(proxy, (struct proxy_fault){ .delay_ms = 50, .before = stray[i] });
 		for (int k = 0; k < LOCKS; k++) {
 			snprintf(text, sizeof(text), "GET /locks/owned-%d HTTP/1.1\r\nHost: localhost\r\n\r\n", k);

@@ -238,7 +238,7 @@ TEST(test_other_servers)
 					      "TLS: " };
 	char to[64];
 
-	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+	for (size_t i = 0; i < COUNT(manners); i++) {
 		struct stubborn *peer = stubborn_open(&manners[i]);
 		snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", stubborn_port(peer));
 		daemon_launch(&patternd, "--redis", to, "--redis-timeout-ms", "300");

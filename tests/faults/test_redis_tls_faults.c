@@ -164,12 +164,12 @@ TEST(test_large_answers, .before = start, .after = stop)
 	static const struct proxy_fault faults[] = { { 0 }, { .slice = 1000 }, { .slice = 16384 }, { .slice = 16389 } };
 	static const size_t lens[] = { 1, 16000, 16384 - 60, 16384, 65536, 200000, MIB - 100 };
 
-	for (size_t l = 0; l < sizeof(lens) / sizeof(lens[0]); l++) {
+	for (size_t l = 0; l < COUNT(lens); l++) {
 		char *body = large_body(lens[l]);
 		proxy_set(proxy, (struct proxy_fault){ 0 });
 		assert_status(http(client, "PUT", "/cache/large", body), l ? 200 : 201);
 		free(body);
-		for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++) {
+		for (size_t f = 0; f < COUNT(faults); f++) {
 			proxy_set(proxy, faults[f]);
 			assert_true(has_large_value(lens[l]));
 		}
@@ -342,7 +342,7 @@ TEST(test_unsettled, .before = start, .after = stop)
 	};
 
 	stop(NULL);
-	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+	for (size_t i = 0; i < COUNT(manners); i++) {
 		struct tls_front *front = tls_front_open(redis.port, &server_cert, manners[i]);
 		start_at(tls_front_port(front), "5000");
 		assert_load(8);

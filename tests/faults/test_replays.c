@@ -326,9 +326,9 @@ static void of_several_calls(void **state)
 int main(void)
 {
 	static const struct operation_test each[] = { { "replayed", replayed } };
-	struct CMUnitTest tests[sizeof(rows) / sizeof(*rows)];
+	struct CMUnitTest tests[COUNT(rows)];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		tests[i] =
 			(struct CMUnitTest){ rows[i].name, of_several_calls, NULL, NULL, (void *)(uintptr_t)&rows[i] };
 	int failed = run_per_operation("replays", each, 1, stage_open, stage_close);

@@ -316,7 +316,7 @@ TEST(a_sentinel_lies)
 {
 	char port[16], reply[128], url[256];
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+	for (size_t i = 0; i < COUNT(lies); i++) {
 		int number = lies[i].port;
 		snprintf(port, sizeof(port), "%d",
 			 number >= 0 && number < SENTINEL_SERVERS ? redis.servers[number].port : number + (number < 0));
@@ -355,7 +355,7 @@ TEST(a_stranger_for_a_sentinel)
 {
 	char url[256];
 
-	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+	for (size_t i = 0; i < COUNT(strangers); i++) {
 		struct stubborn *stranger = stubborn_open(&strangers[i]);
 		struct daemon other = { 0 };
 		snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,%s", stubborn_port(stranger),

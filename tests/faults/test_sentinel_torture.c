@@ -62,7 +62,7 @@ TEST(it_finds_them_again)
 	daemon_start(&patternd, "--redis", redis.url, "--pool-size", "1", "--redis-timeout-ms", "300");
 	client = client_open(patternd.port);
 	wait_until(is_whole(), SOON_MS);
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+	for (size_t k = 0; k < COUNT(kinds); k++) {
 		uint64_t n = 1;
 		while (try_point(kinds[k], n))
 			n++;

@@ -86,7 +86,7 @@ static const struct way ways[] = {
 	{ "health: silence", BY_HEALTH, "", NULL, false, HEALTH_MS },
 	{ "health: headers", BY_HEALTH, GET("/healthz"), HEADERS, false, HEALTH_MS },
 };
-enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+enum { WAYS = COUNT(ways) };
 
 struct slow {
 	const struct way *way;

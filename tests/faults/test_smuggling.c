@@ -166,7 +166,7 @@ static void send_refused(spell *misspell, const void *how)
 		{ "Expect", "a-miracle" },     { "Content-Type", "text/plain" },
 	};
 
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+	for (size_t i = 0; i < COUNT(headers); i++) {
 		struct bytes line = { .len = 0 }, b = { .len = 0 };
 		misspell(&line, headers[i][0], headers[i][1], how);
 		struct bytes whole = line;
@@ -265,7 +265,7 @@ TEST(names)
 					      "N\r\n: V", ":\r\nN: V", " \r\nN: V" };
 
 	each_byte(patterns, is_not_tchar);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		if (i > 0) /* Host, Origin, Accept and Expect have no dash */
 			send_all(by_pattern, &(struct pattern){ others[i], 0 });
 		else {
@@ -291,7 +291,7 @@ TEST(lines)
 	};
 
 	each_byte(patterns, is_control);
-	for (size_t i = 0; i < sizeof(folds) / sizeof(folds[0]); i++)
+	for (size_t i = 0; i < COUNT(folds); i++)
 		send_all(by_pattern, &(struct pattern){ folds[i], 0 });
 	nothing_counted();
 }
@@ -340,12 +340,12 @@ TEST(values)
 			if (c < '0' || c > '9')
 				send_lengths(by_pattern, &p);
 		}
-	for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
+	for (size_t i = 0; i < COUNT(encodings); i++) {
 		struct bytes line = { .len = 0 };
 		add(&line, "Transfer-Encoding:%s", encodings[i]);
 		send_chunked(&line);
 	}
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+	for (size_t i = 0; i < COUNT(lengths); i++)
 		send_lengths(by_pattern, &(struct pattern){ lengths[i], 0 });
 	nothing_counted();
 }

@@ -140,7 +140,7 @@ TEST(there_is_no_log)
 {
 	static const char *const ways[] = { "exec \"$0\" \"$@\" <&- >&- 2>&-", "exec \"$0\" \"$@\" 2>&-" };
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		launch(ways[i], "", redis.url, "debug");
 		wait_until(daemon_is_ready(&patternd, 0), SOON_MS);
 		struct raw *r = raw_connect(patternd.port);
@@ -202,7 +202,7 @@ TEST(as_process_1)
 
 	if (!may_mount() || daemon_is_sanitized()) /* LeakSanitizer needs a separate /proc */
 		skip();
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (size_t i = 0; i < COUNT(signals); i++) {
 		launch("exec unshare --pid --fork --kill-child \"$0\" \"$@\"", "", redis.url, "warn");
 		assert_true(daemon_is_ready(&patternd, SOON_MS));
 		assert_serves();

@@ -60,7 +60,7 @@ static const struct {
 	{ HTTPS, "HTTPS", ", by HTTPS" },
 };
 
-enum { MODES = sizeof(modes) / sizeof(*modes) };
+enum { MODES = COUNT(modes) };
 
 static enum mode mode;
 static struct redis_server redis;
@@ -398,7 +398,7 @@ static void torture(const struct scenario *s, const void *what)
 
 static void test_scenarios(void **state)
 {
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++)
+	for (size_t i = 0; i < COUNT(scenarios); i++)
 		if (scenarios[i].modes & mode)
 			torture(&scenarios[i], NULL);
 	assert_int_equal(flaws, 0);
@@ -552,7 +552,7 @@ static int set_up(void **state)
 	 */
 	name_redis("localhost");
 	start();
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++) {
+	for (size_t i = 0; i < COUNT(scenarios); i++) {
 		reset();
 		if (scenarios[i].modes & mode)
 			scenarios[i].play(NULL);

@@ -219,11 +219,11 @@ TEST(what_is_due_in_ages_wakes_no_waiter)
 	snprintf(channel, sizeof(channel), "%s",
 		 server_command(&redis, "PUBSUB SHARDCHANNELS p:queue:{%s}@*", queue)->element[0]->str);
 	long commands = metric_of(&patternd, "redis_commands_total"), heard = metric_of(&patternd, "wakeups_total");
-	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
+	for (size_t i = 0; i < COUNT(ages); i++) {
 		snprintf(message, sizeof(message), "! %s", ages[i]);
 		assert_int_equal(server_command(&redis, "SPUBLISH %s %s", channel, message)->integer, 1);
 	}
-	wait_until(metric_of(&patternd, "wakeups_total") == heard + (long)(sizeof(ages) / sizeof(*ages)), SOON_MS);
+	wait_until(metric_of(&patternd, "wakeups_total") == heard + (long)(COUNT(ages)), SOON_MS);
 	nap_ms(20); /* a timer that has expired fires within a millisecond */
 	assert_int_equal(metric_of(&patternd, "redis_commands_total"), commands);
 	assert_false(waiter_is_answered(w));

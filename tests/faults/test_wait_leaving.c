@@ -14,7 +14,6 @@
 
 enum { SOON_MS = 5000, MANY = 1000, ROUNDS = 300 };
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define LONG "\"wait_ms\":20000"
 
 static int forget(void **state)
@@ -131,7 +130,7 @@ TEST(a_client_that_left_behind_a_long_pipeline_is_noticed)
 {
 	static const size_t requests_behind[] = { 400, 4700, 24000 };
 
-	for (size_t i = 0; i < ROWS(requests_behind); i++) {
+	for (size_t i = 0; i < COUNT(requests_behind); i++) {
 		struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 		long left = metric_of(&patternd, "clients_disconnected_total");
 		/* This may fail: the daemon may have closed the connection by then. */
@@ -236,7 +235,7 @@ TEST_ROWS(what_was_won_in_vain_was_not_received, wins, name);
  */
 TEST(a_client_that_left_just_before_is_not_answered)
 {
-	for (size_t i = 0; i < ROWS(wins); i++) {
+	for (size_t i = 0; i < COUNT(wins); i++) {
 		const struct won *w = &wins[i];
 		if (!strstr(w->body, "wait_ms"))
 			continue; /* the daemon does not check for the client of a request that does not wait */
@@ -284,7 +283,7 @@ TEST(what_was_won_in_vain_goes_to_the_next)
 /* A request with an Idempotency-Key keeps its message for the retry. */
 TEST(with_a_key_it_is_kept_for_the_retry)
 {
-	for (size_t i = 0; i < ROWS(wins); i++) {
+	for (size_t i = 0; i < COUNT(wins); i++) {
 		send_to("q", "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3}]}");
 		ask_and_leave(&wins[i], (enum leaving)(i % WAYS), "Idempotency-Key: one\r\n");
 		assert_int_equal(count_of("q", "/ready"), 1);
@@ -349,7 +348,7 @@ TEST(the_daemon_may_leave_before_redis_answers)
 	long commands = metric_of(&d, "redis_commands_total");
 	proc_signal(&redis.proc, SIGSTOP);
 	for (size_t i = 0; i < 20; i++) {
-		const char *const *ask = bodies[i % ROWS(bodies)];
+		const char *const *ask = bodies[i % COUNT(bodies)];
 		struct raw *r = waiter_at(&d, ask[0], ask[1], "");
 		wait_until(metric_of(&d, "redis_commands_total") == commands + (long)i + 1, SOON_MS);
 		raw_close(leave(r, (enum leaving)(i % WAYS)));

@@ -62,7 +62,7 @@ static const char *const nonsense[] = {
 	"1e3.1.x",
 	"9007199254740993.1.x",
 };
-enum { NONSENSE = sizeof(nonsense) / sizeof(nonsense[0]) };
+enum { NONSENSE = COUNT(nonsense) };
 
 /* ---- Locks ---- */
 

@@ -369,7 +369,7 @@ def test_one_request_extends_what_is_held(is_aio, name):
     """It also extends messages that were received at other times: 20 messages, one every 20 ms."""
 
     def counts():
-        return requests("queue_delivery_extend_many"), requests("queue_delivery_extend")
+        return requests("queue_delivery_list_extend"), requests("queue_delivery_extend")
 
     queue, seen, (before, alone) = filled(name, 0), [], counts()
     loop = Loop(name, sleeping(is_aio, seen, 3), is_aio, concurrency=20, visibility_ms=1500)

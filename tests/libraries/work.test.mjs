@@ -80,7 +80,7 @@ test('a turn is one request: it settles and receives', async () => {
 // Alone, since it counts requests.
 test('one request extends what is held, also what was received at other times', async () => {
   const queue = await filled('extended', 0);
-  const counts = async () => [await requests('queue_delivery_extend_many'), await requests('queue_delivery_extend')];
+  const counts = async () => [await requests('queue_delivery_list_extend'), await requests('queue_delivery_extend')];
   const before = await counts();
   const seen = [];
   const loop = working(queue, (message) => seen.push(message.body) && sleep(3000), {

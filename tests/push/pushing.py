@@ -266,11 +266,16 @@ class Daemon(embedded.Daemon):
 
     def __init__(self, targets, *options, redis=None, environment=None, before=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="patternd-push-"))
-        self.environment = environment
         self.write(targets)
-        super().__init__(PROGRAM, "--push", str(self.folder / "push.json"), *options, folder=self.folder / "own")
-        if redis:
-            self.command = [PROGRAM, "--redis", redis.url, *self.command[2:]]
+        super().__init__(
+            PROGRAM,
+            "--push",
+            str(self.folder / "push.json"),
+            *options,
+            folder=self.folder / "own",
+            redis=redis and redis.url,
+            environment=environment,
+        )
         self.command = [*before, *self.command]
         self.is_killed = False
 
@@ -279,17 +284,6 @@ class Daemon(embedded.Daemon):
         text = targets if isinstance(targets, str) else json.dumps({q: target(t) for q, t in targets.items()})
         path.with_suffix(".new").write_text(text)
         path.with_suffix(".new").rename(path)
-
-    def __enter__(self):
-        if not self.environment:
-            return super().__enter__()
-        environment = dict(os.environ)
-        os.environ.update(self.environment)
-        try:
-            return super().__enter__()
-        finally:
-            os.environ.clear()
-            os.environ.update(environment)
 
     def __exit__(self, *error):
         try:

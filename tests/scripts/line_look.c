@@ -99,7 +99,7 @@ static redisContext *subscribed(struct redis_server *r, const char *key)
 	redisContext *c = redisConnectUnix(r->socket_path);
 
 	assert_false(c->err);
-	for (size_t i = 0; i < sizeof(daemons) / sizeof(daemons[0]); i++) {
+	for (size_t i = 0; i < COUNT(daemons); i++) {
 		redisReply *reply = redisCommand(c, "SSUBSCRIBE %s@%s", key, daemons[i]);
 		assert_non_null(reply);
 		freeReplyObject(reply);
@@ -112,7 +112,7 @@ void line_attend(struct redis_server *r, const char *key)
 	static redisContext *attending[16];
 	static size_t count;
 
-	assert_true(count < sizeof(attending) / sizeof(attending[0]));
+	assert_true(count < COUNT(attending));
 	attending[count++] = subscribed(r, key);
 }
 

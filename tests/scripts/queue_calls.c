@@ -315,7 +315,7 @@ static size_t add_receipt(const char **args, size_t n, char halves[2][32], const
 	return n;
 }
 
-int64_t queue_delivery_extend_many(struct redis_server *r, const char *queue, const char *const receipts[],
+int64_t queue_delivery_list_extend(struct redis_server *r, const char *queue, const char *const receipts[],
 				   int64_t visibility_ms)
 {
 	static char halves[BATCH_MAX][2][32];
@@ -325,8 +325,8 @@ int64_t queue_delivery_extend_many(struct redis_server *r, const char *queue, co
 	for (; *receipts; receipts++)
 		n = add_receipt(args, n, halves[n / 2], *receipts);
 	args[n] = NULL;
-	run(r, &queue_delivery_extend_many_script, queue_keys(queue), args);
-	assert_int_equal(r->reply->elements, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + n / 2);
+	run(r, &queue_delivery_list_extend_script, queue_keys(queue), args);
+	assert_int_equal(r->reply->elements, QUEUE_DELIVERY_LIST_EXTEND_OUTCOMES + n / 2);
 	return outcome(r);
 }
 

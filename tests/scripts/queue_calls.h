@@ -95,7 +95,7 @@ int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const 
 /*
  * Extends many deliveries in one call. `receipts` ends with NULL. Returns how many were extended.
  */
-int64_t queue_delivery_extend_many(struct redis_server *r, const char *queue, const char *const receipts[],
+int64_t queue_delivery_list_extend(struct redis_server *r, const char *queue, const char *const receipts[],
 				   int64_t visibility_ms);
 
 /*

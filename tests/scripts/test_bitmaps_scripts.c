@@ -120,7 +120,7 @@ static const char *random_value(int bits)
 		(int64_t)(((uint64_t)rand_r(&seed) << 62) ^ ((uint64_t)rand_r(&seed) << 31) ^ (uint64_t)rand_r(&seed));
 
 	if (random_below(3) == 0)
-		return ends[random_below(sizeof(ends) / sizeof(ends[0]))];
+		return ends[random_below(COUNT(ends))];
 	if (random_below(3) > 0) /* mostly a value that almost fits */
 		value >>= random_below(2) ? 64 - bits : (bits < 64 ? 63 - bits : 0);
 	snprintf(text, sizeof(text), "%lld", (long long)value);

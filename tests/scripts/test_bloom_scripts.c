@@ -43,7 +43,7 @@ TEST(a_filter_is_sized_by_the_textbook)
 		{ "100000", "0.5", 288540, 2 },
 		{ "1", "0.01", 1024, 8 }, /* the least bits: with fewer, the error rate is random */
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		assert_int_equal(filter_put(rows[i].capacity, rows[i].error_rate), BLOOM_PUT_CREATED);
 		assert_int_equal(item_int(&r, BLOOM_FILTER_CAPACITY), atoll(rows[i].capacity));
@@ -246,7 +246,7 @@ TEST(small_filters_keep_it_too)
 		{ 1, 0.01, 100000 },    { 1, 0.001, 200000 },    { 10, 0.01, 100000 },    { 100, 0.01, 100000 },
 		{ 100, 0.001, 200000 }, { 100, 0.0001, 300000 }, { 50, 0.00002, 500000 },
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		double rate = rows[i].error_rate;
 		double at_capacity = measured(false, rows[i].capacity, rows[i].capacity, rate, rows[i].asked);
 		double later = measured(false, rows[i].capacity, 4 * rows[i].capacity, rate, rows[i].asked);
@@ -459,7 +459,7 @@ TEST(a_foreign_key_stays_as_it_is)
 		HEAD "layers 1 segments 0 layer:1 0",
 		HEAD "layers 1 segments 0 layer:1 %s",
 	};
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+	for (size_t i = 0; i < COUNT(foreign); i++) {
 		script_stage_empty(NULL);
 		server_command(&r, foreign[i], "9999999999 4 1 0 0"); /* more bits than a filter may have */
 		all_are_refused();
@@ -479,7 +479,7 @@ TEST(a_filter_that_lost_bits_is_an_error)
 	static const char *const lost[] = { "DEL " FILTER ":0", "SET " FILTER ":0 short", "DEL " FILTER ":1" };
 	char added[20];
 
-	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+	for (size_t i = 0; i < COUNT(lost); i++) {
 		script_stage_empty(NULL);
 		assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 		filter_add(15, 0, 20, added);

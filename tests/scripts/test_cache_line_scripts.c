@@ -255,7 +255,7 @@ TEST(a_foreign_wait_queue_stays_as_it_is)
 {
 	static const char *const foreign[] = { "SET " WAITERS " x", "ZADD " WAITERS " 1 mine", "RPUSH " WAITERS " 1" };
 
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
+	for (size_t i = 0; i < COUNT(foreign); i++) {
 		script_stage_empty(NULL);
 		begin();
 		assert_int_not_equal(server_command(&r, foreign[i])->type, REDIS_REPLY_ERROR);

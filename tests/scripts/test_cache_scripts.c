@@ -473,7 +473,7 @@ TEST(a_foreign_key_stays_as_it_is)
 		{ "SET " AGAIN " 1", false, true, true, false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, rows[i].make)->type, REDIS_REPLY_ERROR);
 		unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN, WAITERS),

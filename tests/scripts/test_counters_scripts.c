@@ -71,7 +71,7 @@ TEST(sums_are_exact_to_the_last_digit)
 		{ "-1000000000", "1", "-999999999" },
 		{ "-5", "1000000003", "999999998" },
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		server_command(&r, "HSET " COUNTERS " n %s", rows[i][0]);
 		if (rows[i][2]) {
 			assert_int_equal(add("n", rows[i][1]), COUNTER_INCREMENT_ADDED);
@@ -178,7 +178,7 @@ TEST(a_foreign_key_stays_as_it_is)
 					      "9007199254740993",
 					      "99999999999999999999" };
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		server_command(&r, "HSET " COUNTERS " good 1 bad %s", values[i]);
 		unchanged(&r,
 			  run_with_record_fails(&r, &counter_increment_script, KEYS(COUNTERS),
@@ -305,7 +305,7 @@ TEST(a_foreign_field_is_neither_read_nor_written)
 {
 	static const char *const values[] = { "x", "", "1.5", "01", "-0", "9007199254740992" };
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		server_command(&r, "HSET " COUNTERS " bad %s", values[i]);
 		unchanged(&r, {
 			run_fails(&r, &counter_field_get_script, KEYS(COUNTERS), ARGS("bad"), "WRONGTYPE");

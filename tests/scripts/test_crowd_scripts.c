@@ -59,7 +59,7 @@ TEST(pages_of_a_large_board_are_short)
 	const int64_t members = in_full() ? 1000000 : 100000, places[] = { 0, members / 2, members - PAGE };
 
 	board_fill("b", (size_t)members, 43);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		int64_t before_us = worked_us();
 		assert_int_equal(board_page("b", places[i], PAGE, "desc", 3, page), PAGE);
 		int64_t took_us = worked_us() - before_us;

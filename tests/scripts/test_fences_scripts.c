@@ -35,7 +35,7 @@ TEST(what_is_not_below_the_highest_passes)
 		{ "9007199254740991", FENCE_CHECK_PASSED, "9007199254740991" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *before = server_picture(&r);
 		int64_t before_ms = server_now_ms(&r);
 		assert_int_equal(check(rows[i].fence), rows[i].outcome);
@@ -83,7 +83,7 @@ TEST(a_foreign_key_stays_as_it_is)
 		"HSET " FENCE " a 1", "RPUSH " FENCE " 1", "ZADD " FENCE " 1 a",
 	};
 
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
+	for (size_t i = 0; i < COUNT(foreign); i++) {
 		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, foreign[i])->type, REDIS_REPLY_ERROR);
 		unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "WRONGTYPE"));

@@ -325,7 +325,7 @@ TEST(what_is_not_a_cursor_is_refused, .before = sicily)
 {
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		run(&r, &geo_member_list_script, ONE, ARGS(wrong[i], "", "10", "1"));
 		assert_int_equal(outcome(&r), -1);
 	}

@@ -30,7 +30,7 @@ TEST(a_key_has_type_and_size)
 		{ "PFADD k a", "string", INT64_MAX }, /* however long it is */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		make(rows[i].make);
 		unchanged(&r, run(&r, &key_get_script, KEYS("k"), ARGS()));
@@ -140,12 +140,12 @@ TEST(every_element_is_returned)
 					       "RPUSH %s m%d" };
 	static const int sizes[] = { 1, 10, 21, 100, MOST }, limits[] = { 1, 7, 10, 99, 1000 };
 
-	for (size_t f = 0; f < sizeof(fillers) / sizeof(*fillers); f++) {
+	for (size_t f = 0; f < COUNT(fillers); f++) {
 		script_stage_empty(NULL);
-		for (size_t s = 0, i = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+		for (size_t s = 0, i = 0; s < COUNT(sizes); s++) {
 			for (; i < (size_t)sizes[s]; i++)
 				server_command(&r, fillers[f], KEY, (int)i, (int)i);
-			for (size_t l = 0; l < sizeof(limits) / sizeof(*limits); l++)
+			for (size_t l = 0; l < COUNT(limits); l++)
 				if (sizes[s] / limits[l] <= 300)
 					walk(sizes[s], limits[l]);
 		}
@@ -250,7 +250,7 @@ TEST(a_key_without_elements_has_an_outcome)
 
 	run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
 	assert_int_equal(outcome(&r), -1);
-	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+	for (size_t i = 0; i < COUNT(without); i++) {
 		server_command(&r, "DEL k");
 		make(without[i][0]);
 		run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
@@ -258,10 +258,10 @@ TEST(a_key_without_elements_has_an_outcome)
 		assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_TYPE), without[i][1]);
 	}
 	static const char *const with[] = { "RPUSH k 1", "SADD k 1", "HSET k 1 1", "ZADD k 1 1" };
-	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+	for (size_t i = 0; i < COUNT(with); i++) {
 		server_command(&r, "DEL k");
 		make(with[i]);
-		for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
+		for (size_t w = 0; w < COUNT(wrong); w++) {
 			unchanged(&r, run(&r, &key_element_list_script, KEYS("k"), PAGE(wrong[w], "10")));
 			run(&r, &key_element_list_script, KEYS("k"), PAGE(wrong[w], "10"));
 			assert_int_equal(outcome(&r), -3);
@@ -326,11 +326,11 @@ TEST(a_match_finds_what_scan_match_finds)
 	};
 	static const int sizes[] = { 20, MOST - 10 };
 
-	for (size_t f = 0; f < sizeof(fillers) / sizeof(fillers[0]); f++) {
-		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+	for (size_t f = 0; f < COUNT(fillers); f++) {
+		for (size_t s = 0; s < COUNT(sizes); s++) {
 			char name[16];
 			script_stage_empty(NULL);
-			for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+			for (size_t i = 0; i < COUNT(odd); i++) {
 				server_command(&r, fillers[f], KEY, odd[i]);
 				server_command(&r, "SADD same %s", odd[i]);
 			}
@@ -339,7 +339,7 @@ TEST(a_match_finds_what_scan_match_finds)
 				server_command(&r, fillers[f], KEY, name);
 				server_command(&r, "SADD same %s", name);
 			}
-			for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			for (size_t i = 0; i < COUNT(rows); i++) {
 				int wanted = sscan_finds(rows[i][1]);
 				assert_int_equal(walk_matching(rows[i][0], rows[i][1], "7"), wanted);
 				assert_int_equal(walk_matching(rows[i][0], rows[i][1], "1000"), wanted);

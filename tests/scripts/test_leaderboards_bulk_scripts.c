@@ -297,7 +297,7 @@ TEST(a_foreign_key_stays_as_it_is)
 	static const char *const foreign[] = { "SET " B " x", "SET " B ":places x", "SET " B ":ranks x",
 					       "HSET " B ":places n short", "HSET " B ":places gone short" };
 
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+	for (size_t i = 0; i < COUNT(foreign); i++) {
 		script_stage_empty(state);
 		if (i > 0)
 			board_make("b", 1);

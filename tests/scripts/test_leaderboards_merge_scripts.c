@@ -189,7 +189,7 @@ TEST(merges_follow_their_model)
 		const char *aggregate;
 		int64_t weights[SOURCES];
 	} rows[] = { { "sum", { 1, 1, 1 } }, { "sum", { 3, 0, 1 } }, { "min", { 1, 2, 1 } }, { "max", { 1, 1, 2 } } };
-	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	enum { ROWS = COUNT(rows) };
 	struct entry wanted[MEMBERS];
 
 	seed = 7;
@@ -360,16 +360,46 @@ TEST(a_score_too_large_ends_it)
 	assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_DIMENSION), "d1");
 	assert_int_equal(redis_exists(&r, PLACES) + redis_exists(&r, RANKS), 0);
 	b = (struct building){ .cursor = "0" };
-	add_all(&b, 0, 2, "min"); /* an intermediate score is too large, though the final minimum would fit */
-	add_all(&b, 1, 1, "min");
-	snprintf(b.cursor, sizeof(b.cursor), "0");
-	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 1, 4294967295, "sum"); /* the score just fits */
 	rank_all(&b);
 	assert_int_equal(end(&b), 1);
 	board_page("week", 0, 1, "desc", D, found);
 	assert_int_equal(found[0].scores[0], 4294967295);
+}
+
+/* A minimum is too large only if the score is too large in all sources. */
+TEST(a_minimum_fits_if_one_score_does)
+{
+	static const int64_t most[] = { 4294967295, 4294967295 }, half[] = { 1, 4294967295 };
+	static const struct {
+		int first;
+		int64_t weights[2], scores[2]; /* scores[1] is 0: too large */
+	} rows[] = { { 0, { 2, 1 }, { 1, 4294967295 } },
+		     { 1, { 2, 1 }, { 2, 4294967295 } },
+		     { 0, { 3, 2 }, { 2, 0 } },
+		     { 1, { 3, 2 }, { 3, 0 } } };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		server_command(&r, "FLUSHALL");
+		board_make("mon", D);
+		board_make("tue", D);
+		board_put("mon", "m", "set", D, most);
+		board_put("tue", "m", "set", D, half);
+		struct building b = { .cursor = "0" };
+		add_all(&b, rows[i].first, rows[i].weights[0], "min");
+		add_all(&b, 1 - rows[i].first, rows[i].weights[1], "min");
+		snprintf(b.cursor, sizeof(b.cursor), "0");
+		if (!rows[i].scores[1]) {
+			assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
+			assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_DIMENSION), "d1");
+			continue;
+		}
+		rank_all(&b);
+		assert_int_equal(end(&b), 1);
+		board_page("week", 0, 1, "desc", D, found);
+		assert_memory_equal(found[0].scores, rows[i].scores, sizeof(rows[i].scores));
+	}
 }
 
 /* A score that would be too large causes no refusal if its member is not in the intersection. */

@@ -134,7 +134,7 @@ static int64_t some_score(void)
 {
 	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295, 4294967296, ONE_MAX - 1, ONE_MAX };
 
-	return scores[next_random(sizeof(scores) / sizeof(scores[0]) - (dimensions == 1 ? 0 : 3))];
+	return scores[next_random(COUNT(scores) - (dimensions == 1 ? 0 : 3))];
 }
 
 static int kept; /* the board's max_members; 0: no bound */
@@ -488,7 +488,7 @@ TEST(a_foreign_key_stays_as_it_is)
 					"WRONGTYPE"));
 	}
 
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+	for (size_t i = 0; i < COUNT(foreign); i++) {
 		script_stage_empty(state);
 		board_make("b", 1);
 		board_put("b", "m", "set", 1, (const int64_t[]){ 1 });
@@ -558,7 +558,7 @@ TEST(foreign_bytes_are_not_a_place)
 	static const char *const bounds[] = { "", "x", "nan", "0", "-1", "0.5", "1e300", "inf" };
 
 	board_make("b", 1);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		server_command(&r, "HSET " B ":places m %b", rows[i].bytes, rows[i].len);
 		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
 					"WRONGTYPE"));
@@ -566,13 +566,13 @@ TEST(foreign_bytes_are_not_a_place)
 		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
 	}
 	server_command(&r, "DEL " B ":places");
-	for (size_t i = 0; i < sizeof(lasts) / sizeof(lasts[0]); i++) {
+	for (size_t i = 0; i < COUNT(lasts); i++) {
 		server_command(&r, "HSET " B " last %s", lasts[i]);
 		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
 					"WRONGTYPE"));
 	}
 	server_command(&r, "HDEL " B " last");
-	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+	for (size_t i = 0; i < COUNT(bounds); i++) {
 		server_command(&r, "HSET " B " max_members %s", bounds[i]);
 		unchanged(&r, run_fails(&r, &leaderboard_get_script, BOARD_KEYS, ARGS(), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),

@@ -89,7 +89,7 @@ TEST(also_once_another_client_acquired_it)
 	static void (*const ends[])(void) = { another_expires, another_is_released_by_force, another_leaves,
 					      another_releases };
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+	for (size_t i = 0; i < COUNT(ends); i++) {
 		server_command(&r, "FLUSHALL");
 		is_acquired_and_freed();
 		assert_int_equal(lock_acquire(&r, other), LOCK_ACQUIRE_TAKEN);
@@ -121,7 +121,7 @@ TEST(with_what_its_holder_has_left)
 {
 	static const struct lock_try *const firsts[] = { &first, &reader };
 
-	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+	for (size_t i = 0; i < COUNT(firsts); i++) {
 		lock_acquire(&r, *firsts[i]);
 		int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 		assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_ENTERED);

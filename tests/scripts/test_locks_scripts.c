@@ -375,7 +375,7 @@ static const struct script *const each_script[] = {
 	&lock_acquire_script, &lock_acquire_script, &lock_acquire_script, &lock_extend_script,
 	&lock_release_script, &lock_release_script, &lock_leave_script,   &lock_get_script,
 };
-enum { EACH = sizeof(each_script) / sizeof(each_script[0]) };
+enum { EACH = COUNT(each_script) };
 
 static const char *const *keys_of(const struct script *s)
 {
@@ -403,7 +403,7 @@ static const char *const *args_of(size_t i)
 
 TEST(a_foreign_lock_key_stays_as_it_is)
 {
-	for (size_t i = 0; i < sizeof(foreign_locks) / sizeof(foreign_locks[0]); i++) {
+	for (size_t i = 0; i < COUNT(foreign_locks); i++) {
 		server_command(&r, "FLUSHALL");
 		assert_int_not_equal(server_command(&r, foreign_locks[i])->type, REDIS_REPLY_ERROR);
 		for (size_t k = 0; k < EACH; k++)
@@ -446,7 +446,7 @@ TEST(no_foreign_key_beside_a_lock_is_touched)
 	static const char *const modes[] = { NULL, "exclusive", "shared" };
 	unsigned refused = 0;
 
-	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++)
+	for (size_t i = 0; i < COUNT(plants); i++)
 		for (size_t k = 0; k < 3 * EACH; k++) {
 			const struct script *s = each_script[k / 3];
 			server_command(&r, "FLUSHALL");

@@ -82,7 +82,7 @@ TEST(all_or_none)
 		int64_t which;
 	} rows[] = { { "a", "a b c", 0 }, { "b", "a b c", 1 }, { "c", "a b c", 2 }, { "b c", "c b a", 0 } };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		take(rows[i].held, TOKEN_1);
 		unchanged(&r, take(rows[i].wanted, TOKEN_2));
@@ -345,7 +345,7 @@ TEST(one_foreign_key_and_none_is_touched)
 	static const char *const plants[] = { "RPUSH " LOCK("c") " x", "SET " LOCK("c") ":waiters x",
 					      "SET " LOCK("c") ":fence x" };
 
-	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+	for (size_t i = 0; i < COUNT(plants); i++) {
 		script_stage_empty(NULL);
 		queue_for("a b", A2, TOKEN_1, WAIT_MS);
 		server_command(&r, plants[i]);

@@ -245,7 +245,7 @@ TEST(a_token_holds_in_its_own_mode)
 		{ "exclusive", NULL, LOCK_ACQUIRE_ENTERED },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = rows[i].held });
 		const struct lock_try t = { .presented = TOKEN_1, .token = TOKEN_2, .mode = rows[i].wanted };

@@ -72,7 +72,7 @@ TEST(a_match_is_literal_but_for_its_stars)
 	};
 	for (size_t i = 0; names[i]; i++)
 		put(names[i]);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_string_equal(page("", rows[i][0], "10", ","), rows[i][1]);
 }
 

@@ -131,7 +131,7 @@ SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
 
 TEST(they_run_as_published)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *copy = strdup(cases[i].steps), *rest = NULL;
 		script_stage_empty(NULL);
 		char *part = strtok_r(copy, "|", &rest);

@@ -330,7 +330,7 @@ SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
 
 TEST(they_run_as_published)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char first[512];
 		const char *again = strchr(cases[i].steps, '|');
 		size_t length = again ? (size_t)(again - cases[i].steps) : strlen(cases[i].steps);

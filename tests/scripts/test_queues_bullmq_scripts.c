@@ -131,7 +131,7 @@ SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
 
 TEST(they_run_as_published)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		int duplicates = 0;
 		char *steps = strdup(cases[i].steps), *rest = NULL;
 		script_stage_empty(NULL);

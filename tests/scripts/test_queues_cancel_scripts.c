@@ -71,7 +71,7 @@ static int64_t by_settling_a_reject(void)
 
 static int64_t (*const ways[])(void) = { by_acknowledging,  by_extending, by_rejecting,
 					 by_rejecting_dead, by_settling,  by_settling_a_reject };
-enum { WAYS = sizeof(ways) / sizeof(*ways) };
+enum { WAYS = COUNT(ways) };
 
 SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .before = script_stage_empty);
 
@@ -236,7 +236,7 @@ TEST(a_message_has_its_own_backoff)
 		{ "0:", 0, 0 },       { "3600000:3600000", 3600000, 3600000 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		struct queue_settings settings = standard_settings;
 		settings.backoff_base_ms = 1000;

@@ -24,7 +24,7 @@ static int64_t commands(void)
 			continue;
 		*calls = '\0';
 		bool is_own = false;
-		for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		for (size_t i = 0; i < COUNT(own); i++)
 			is_own |= strcmp(name + strlen("cmdstat_"), own[i]) == 0;
 		if (!is_own)
 			count += strtoll(calls + strlen(":calls="), NULL, 10);
@@ -242,7 +242,7 @@ static const struct group_row {
 
 static void assert_group_costs(size_t behind)
 {
-	for (size_t i = 0; i < sizeof(group_rows) / sizeof(*group_rows); i++) {
+	for (size_t i = 0; i < COUNT(group_rows); i++) {
 		const struct group_row *row = &group_rows[i];
 		script_stage_empty(NULL);
 		put_rules(row->order, row->group_concurrency, "-2", row->group_rate);
@@ -280,7 +280,7 @@ static const struct refusal_row {
 
 static void assert_refusals(size_t behind)
 {
-	for (size_t i = 0; i < sizeof(refusal_rows) / sizeof(*refusal_rows); i++) {
+	for (size_t i = 0; i < COUNT(refusal_rows); i++) {
 		const struct refusal_row *row = &refusal_rows[i];
 		script_stage_empty(NULL);
 		put_rules(row->order, "-2", row->concurrency, row->group_rate);

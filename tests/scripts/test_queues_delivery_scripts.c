@@ -329,7 +329,7 @@ TEST(a_message_names_its_last_worker)
 
 	memset(large, '1', sizeof(large) - 1);
 	queue_put(&r, "q", standard_settings);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		queue_message_send(&r, "q", rows[i]);
 		snprintf(id, sizeof(id), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
 		assert_worker(id, "", "");

@@ -171,7 +171,7 @@ TEST(each_way_in_each_state)
 		{ make_nothing, { STORED, STORED, STORED, STORED }, { "delayed", "delayed", "delayed", "delayed" } },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		for (size_t way = 0; way < 4; way++) {
 			script_stage_empty(NULL);
 			queue_put(&r, "q", standard_settings);
@@ -433,7 +433,7 @@ TEST(it_runs_after_every_end)
 		{ end_by_taking, 0, 0, 0 }, { end_by_expiring, 0, MINUTE_MS, 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		script_stage_empty(NULL);
 		queue_put(&r, "q", standard_settings);
 		queue_message_send(&r, "q",

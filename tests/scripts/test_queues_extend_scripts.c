@@ -1,5 +1,5 @@
 /*
- * One call of queue_delivery_extend_many extends many deliveries, on a real Redis. It extends each
+ * One call of queue_delivery_list_extend extends many deliveries, on a real Redis. It extends each
  * as queue_delivery_extend would, and its cost does not grow with their number.
  */
 #include "line_look.h"
@@ -35,12 +35,12 @@ TEST(each_has_its_outcome)
 	assert_int_equal(queue_message_cancel(&r, "q", "c"), 1);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipts[3], 0, "", false), 1);
 	const char *const *named = ARGS(receipts[0], receipts[1], receipts[2], receipts[3]);
-	assert_int_equal(queue_delivery_extend_many(&r, "q", named, 5 * MINUTE_MS), 1);
-	int64_t until_ms = item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_VISIBLE_UNTIL_MS);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", named, 5 * MINUTE_MS), 1);
+	int64_t until_ms = item_int(&r, QUEUE_DELIVERY_LIST_EXTEND_VISIBLE_UNTIL_MS);
 	assert_int_equal(until_ms, item_int(&r, REPLY_NOW_MS) + 5 * MINUTE_MS);
 	static const int outcomes[] = { EXTENDED, NOT_CURRENT, CANCELLED, NOT_CURRENT };
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + i), outcomes[i]);
+		assert_int_equal(item_int(&r, QUEUE_DELIVERY_LIST_EXTEND_OUTCOMES + i), outcomes[i]);
 	assert_int_equal(ends_at("a"), until_ms);
 	assert_int_equal(ends_at("e"), before_ms); /* its receipt was not named */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
@@ -54,7 +54,7 @@ TEST(without_a_time_it_is_the_queues)
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive(1, MINUTE_MS, NONCE_A);
-	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), -1), 1);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", ARGS(receipts[0]), -1), 1);
 	assert_int_equal(ends_at("a"), item_int(&r, REPLY_NOW_MS) + 7000);
 }
 
@@ -93,10 +93,10 @@ static char *extended(enum deliveries are, bool is_long, bool many, int64_t visi
 	if (is_long)
 		server_command(&r, "HSET p:queue:{q} full 1");
 	if (many) {
-		queue_delivery_extend_many(&r, "q", ARGS(receipts[0], receipts[1], receipts[2], receipts[3]),
+		queue_delivery_list_extend(&r, "q", ARGS(receipts[0], receipts[1], receipts[2], receipts[3]),
 					   visibility_ms);
 		for (size_t i = 0; i < VARIOUS; i++)
-			to += sprintf(to, "%d ", (int)item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + i));
+			to += sprintf(to, "%d ", (int)item_int(&r, QUEUE_DELIVERY_LIST_EXTEND_OUTCOMES + i));
 	}
 	for (size_t i = 0; !many && i < VARIOUS; i++) {
 		int64_t result = queue_delivery_extend(&r, "q", receipts[i], visibility_ms);
@@ -134,9 +134,9 @@ TEST(a_waiter_looks_at_a_sooner_end)
 	receive(3, MINUTE_MS, NONCE_A);
 	queue_wait(&r, "q", QUEUE_TICKET(DAEMON_A, 1, 1), 60000, 0);
 	line_published(&r);
-	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), 5), 1);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", ARGS(receipts[0]), 5), 1);
 	assert_string_not_equal(line_published(&r), "");
-	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0], receipts[1], receipts[2]),
+	assert_int_equal(queue_delivery_list_extend(&r, "q", ARGS(receipts[0], receipts[1], receipts[2]),
 						    2 * MINUTE_MS),
 			 3);
 	assert_string_equal(line_published(&r), "");
@@ -162,9 +162,9 @@ TEST(a_hundred_cost_what_one_costs)
 	for (size_t i = 0; i < BATCH_MAX; i++)
 		all[i] = receipts[i];
 	commands();
-	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), MINUTE_MS), 1);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", ARGS(receipts[0]), MINUTE_MS), 1);
 	int64_t one = commands();
-	assert_int_equal(queue_delivery_extend_many(&r, "q", all, MINUTE_MS), BATCH_MAX);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", all, MINUTE_MS), BATCH_MAX);
 	assert_int_equal(commands(), one);
 }
 
@@ -173,7 +173,7 @@ TEST(a_full_redis_extends)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive(1, MINUTE_MS, NONCE_A);
 	server_command(&r, "CONFIG SET maxmemory 1");
-	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), MINUTE_MS), 1);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", ARGS(receipts[0]), MINUTE_MS), 1);
 	server_command(&r, "CONFIG SET maxmemory 0");
 }
 

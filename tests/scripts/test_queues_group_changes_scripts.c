@@ -300,7 +300,7 @@ static void each(bool is_strict)
 	};
 
 	strict = is_strict;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		print_message("%s, case %zu\n", strict ? "strict" : "fair", i);
 		script_stage_empty(NULL);
 		make_queue("q");

@@ -145,7 +145,7 @@ TEST(each_reason_is_named)
 TEST(a_walk_finds_each_group_once)
 {
 	static const char *const names[] = { "A", "a", "a a", "a-", "ab", "abc", "b", "\xc3\xa9", "\xe4\xb8\xad" };
-	size_t count = sizeof(names) / sizeof(names[0]);
+	size_t count = COUNT(names);
 	char after[16] = "";
 
 	for (size_t i = 0; i < count; i++) {

@@ -240,7 +240,7 @@ static const char *end_one(int how)
 		queue_delivery_reject(&r, "q", receipt, any(2) ? 0 : any(30), "", !any(5));
 		return "reject";
 	} else if (how == 2) {
-		queue_delivery_extend_many(&r, "q", ARGS(receipt), 1 + any(30));
+		queue_delivery_list_extend(&r, "q", ARGS(receipt), 1 + any(30));
 		return "extend";
 	} else if (how == 3) {
 		queue_delivery_uncount(&r, "q", receipt, any(2) ? 0 : any(30));
@@ -405,7 +405,7 @@ static const struct {
 
 TEST(bugs_are_found)
 {
-	for (size_t i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
+	for (size_t i = 0; i < COUNT(bugs); i++) {
 		run_with_bug(bugs[i].right, bugs[i].wrong);
 		const char *found = NULL;
 		for (uint64_t seed = 34; seed < 44 && !found; seed++)

@@ -342,7 +342,7 @@ TEST(a_foreign_key_of_the_second_queue_stops_the_first)
 		unchanged(&r, run_fails(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""), "WRONGTYPE"));
 	}
 	/* The second queue has a foreign member, and time has changed the first queue. */
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < COUNT(parts); i++) {
 		script_stage_empty(NULL);
 		assert_int_equal(queue_wait(&r, "s", A1, 20000, 0), 0);
 		queue_message_send(&r, "s", (struct outgoing){ .delay_ms = 2 });
@@ -523,7 +523,7 @@ TEST(any_daemon_can_die)
 						 { C1, QUEUE_TICKET(DAEMON_C, 2, 1), A1 } };
 	char all[] = "?!";
 
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+	for (size_t i = 0; i < COUNT(orders); i++) {
 		wait_all(ARGS(orders[i][0], orders[i][1], orders[i][2]));
 		send_ready(1);
 		notified();

@@ -153,7 +153,7 @@ static void extend_some(void)
 		all[i].at = now_ms + 2 * VISIBILITY_MS;
 	}
 	if (count)
-		assert_int_equal(queue_delivery_extend_many(&r, "q", current, 2 * VISIBILITY_MS), count);
+		assert_int_equal(queue_delivery_list_extend(&r, "q", current, 2 * VISIBILITY_MS), count);
 }
 
 static void patch_one(void)
@@ -257,7 +257,7 @@ TEST(every_step_is_as_in_the_model)
 		if (random_below(40) == 0)
 			redrive_all();
 		else
-			operations[random_below(sizeof(operations) / sizeof(*operations))]();
+			operations[random_below(COUNT(operations))]();
 		assert_as_the_model();
 		if (i % 5 == 0)
 			assert_listed();

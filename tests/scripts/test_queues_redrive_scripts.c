@@ -110,7 +110,7 @@ TEST(a_letter_moves_as_it_is)
 		assert_int_equal(queue_contents(&r, "q") + queue_states(&r, "q"), 0);
 		assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":ids"))->integer, 0);
 		assert_int_equal(queue_get(&r, "p").sent, 2);
-		assert_string_equal(server_command(&r, "HGET %s layout", queue_key("p", ""))->str, "1");
+		assert_string_equal(server_command(&r, "HGET %s layout", queue_key("p", ""))->str, "2");
 		assert_int_equal(queue_message_receive(&r, "p", 10, MINUTE_MS, NONCE_B), 2);
 		assert_string_equal(received(&r, 1, RECEIVED_ID)->str, "a");
 		assert_string_equal(received(&r, 1, RECEIVED_BODY)->str, large ? body : "\tt00\th{}\t=1");

@@ -340,8 +340,8 @@ TEST(a_foreign_key_half_applies_nothing)
 		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce), "!!!!!!!!!..." },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", ""), "!..!........" },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", "50 half"), "!!!!!!!!!..." },
-		{ &queue_delivery_extend_many_script, ARGS("-1", seq, nonce), "!..!........" },
-		{ &queue_delivery_extend_many_script, ARGS("1", seq, nonce), "!!!!!!!!!..." },
+		{ &queue_delivery_list_extend_script, ARGS("-1", seq, nonce), "!..!........" },
+		{ &queue_delivery_list_extend_script, ARGS("1", seq, nonce), "!!!!!!!!!..." },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!!!..." },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "", "2"), "!!!!!!!!!..." },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!..." },
@@ -368,7 +368,7 @@ TEST(a_foreign_key_half_applies_nothing)
 	};
 
 	/* Each key gets either of two types, with and without waiters. */
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
 			if (rows[i].script == &queue_settle_script)
@@ -415,8 +415,12 @@ TEST(a_record_that_is_not_ours_is_refused)
 	unchanged(&r, run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
 }
 
-/* Every script refuses a queue of a newer daemon, and changes nothing. */
-TEST(a_newer_layout_is_refused)
+/*
+ * A script refuses a queue of a newer or older daemon, and changes nothing.
+ * tests/test_redis_replies.py tries the scripts that requests run; rows here are also run for
+ * clients that disconnect, or by time.
+ */
+TEST(another_layout_is_refused)
 {
 	char seq[32], nonce[32];
 	const struct {
@@ -429,7 +433,7 @@ TEST(a_newer_layout_is_refused)
 		{ &queue_delivery_settle_script, ARGS("1", "0", seq, nonce) },
 		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce) },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", "") },
-		{ &queue_delivery_extend_many_script, ARGS("-1", seq, nonce) },
+		{ &queue_delivery_list_extend_script, ARGS("-1", seq, nonce) },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0") },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, "") },
 		{ &queue_message_delete_script, ARGS("ready") },
@@ -442,6 +446,11 @@ TEST(a_newer_layout_is_refused)
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1", "-1", "", "-1") },
 		{ &queue_purge_script, ARGS("", "0", "0") },
 		{ &queue_redrive_script, ARGS("-1", "0", "0") },
+		{ &queue_group_redrive_script, ARGS("none", "-1", "0", "", "0") },
+		{ &queue_group_purge_script, ARGS("none", "", "0", "", "0") },
+		{ &queue_group_pause_script, ARGS("none", "1000") },
+		{ &queue_group_resume_script, ARGS("none") },
+		{ &queue_group_list_script, ARGS("", "10") },
 		{ &queue_message_redrive_script, ARGS("0", "dead") },
 		{ &queue_delete_script, ARGS() },
 		{ &queue_schedule_put_script, EVERY("t", "=9") },
@@ -455,10 +464,12 @@ TEST(a_newer_layout_is_refused)
 
 	make_one_of_each(seq, nonce, false);
 	make_schedule_due();
-	assert_string_equal(server_command(&r, "HGET %s layout", queue_key("q", ""))->str, "1");
-	server_command(&r, "HSET %s layout 2", queue_key("q", ""));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		unchanged(&r, run_fails(&r, rows[i].script, queue_keys("q"), rows[i].args, "layout 2"));
+	assert_string_equal(server_command(&r, "HGET %s layout", queue_key("q", ""))->str, "2");
+	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+		const char *layout = i % 2 ? "has layout 3" : "has layout 1";
+		server_command(&r, "HSET %s layout %s", queue_key("q", ""), strrchr(layout, ' ') + 1);
+		unchanged(&r, run_fails(&r, rows[i / 2].script, queue_keys("q"), rows[i / 2].args, layout));
+	}
 }
 
 /* Each script that creates a queue writes its layout. */
@@ -478,6 +489,6 @@ TEST(each_queue_has_a_layout)
 	free(stored);
 	free(content);
 	static const char *const queues[] = { "sent", "put", "scheduled", "returned" };
-	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
-		assert_string_equal(server_command(&r, "HGET %s layout", queue_key(queues[i], ""))->str, "1");
+	for (size_t i = 0; i < COUNT(queues); i++)
+		assert_string_equal(server_command(&r, "HGET %s layout", queue_key(queues[i], ""))->str, "2");
 }

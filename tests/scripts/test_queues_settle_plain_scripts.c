@@ -79,7 +79,7 @@ SUITE(.open = script_stage_open_by_clock, .close = script_stage_close);
 TEST(alone_they_are_as_beside_others)
 {
 	line_attend(&r, "p:queue:{q}");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char outcomes[2][OUTCOMES_MAX];
 		char *alone = settle(i, NULL, outcomes[0]), *beside = settle(i, NOTHING, outcomes[1]);
 		if (strcmp(outcomes[0], outcomes[1]) != 0 || strcmp(alone, beside) != 0)

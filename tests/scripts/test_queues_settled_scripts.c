@@ -225,7 +225,7 @@ TEST(whatever_meets_it_first)
 		*script_clock_us = now_ms * 1000;
 		bool was_to_be_done = is_to_be_done();
 		struct schedule before = schedule_now();
-		steps[random_below(sizeof(steps) / sizeof(*steps))]();
+		steps[random_below(COUNT(steps))]();
 		assert_every_instant_counts(before, was_to_be_done);
 		assert_counters_rise();
 	}

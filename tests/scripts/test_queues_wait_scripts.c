@@ -8,7 +8,6 @@
 #include "script_stage.h"
 #include "test.h"
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define QUEUE "p:queue:{q}"
 #define A1 QUEUE_TICKET(DAEMON_A, 1, 1)
 #define B1 QUEUE_TICKET(DAEMON_B, 1, 1)
@@ -47,7 +46,7 @@ static void three_wait(void)
 {
 	static const char *const tickets[] = { A1, B1, C1 };
 
-	for (size_t i = 0; i < ROWS(tickets); i++)
+	for (size_t i = 0; i < COUNT(tickets); i++)
 		assert_int_equal(queue_wait(&r, "q", tickets[i], WAIT_MS, 0), 0);
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
 	notified();
@@ -343,7 +342,7 @@ TEST_ROWS(the_waiter_that_can_proceed_is_notified, changes, name);
 /* Without waiters the same changes publish nothing. */
 TEST(nothing_is_published_without_a_waiter)
 {
-	for (size_t i = 0; i < ROWS(changes); i++) {
+	for (size_t i = 0; i < COUNT(changes); i++) {
 		changes[i].before();
 		changes[i].then();
 		assert_string_equal(notified(), "");

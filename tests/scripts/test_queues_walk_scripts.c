@@ -155,7 +155,7 @@ static void end_one(void)
 		queue_delivery_reject(&r, "q", receipt, ONE_OF(-1, 0, 30, 2000), "no", false);
 		break;
 	case 2:
-		queue_delivery_extend_many(&r, "q", ARGS(receipt), ONE_OF(5, 400, 3000));
+		queue_delivery_list_extend(&r, "q", ARGS(receipt), ONE_OF(5, 400, 3000));
 		break;
 	default:
 		queue_delivery_acknowledge(&r, "q", receipt);
@@ -212,7 +212,7 @@ static int64_t walk(void)
 	is_paused = false;
 	hung = -1;
 	for (int i = 0; i < STEPS; i++) {
-		steps[random_below(sizeof(steps) / sizeof(*steps))]();
+		steps[random_below(COUNT(steps))]();
 		receive_published();
 		run_until(now_ms + ONE_OF(0, 0, 1, 30, 200));
 		if (is_paused || !is_awaited() || queue_get(&r, "q").ready == 0) {

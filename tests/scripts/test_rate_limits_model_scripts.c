@@ -17,7 +17,7 @@ static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding
 static int64_t now_ms;
 static struct limit_model models[ALGORITHMS_END]; /* by the algorithm's number */
 
-#define ELEMENT_OF(list) ((list)[random_below((int64_t)(sizeof(list) / sizeof((list)[0])))])
+#define ELEMENT_OF(list) ((list)[random_below((int64_t)(COUNT(list)))])
 
 static const char *digits_of(int64_t value)
 {

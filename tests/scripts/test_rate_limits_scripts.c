@@ -187,7 +187,7 @@ TEST(a_replay_changes_nothing)
 	};
 	char record[32];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(record, sizeof(record), "p:idem:{%zu}", i);
 		for (int n = 0; n < 3; n++) {
 			run_with_record(&r, rows[i].script, KEYS(keys[GCRA]), rows[i].args, record, FINGERPRINT_A);

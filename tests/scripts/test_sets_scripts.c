@@ -115,7 +115,7 @@ TEST(all_members_can_be_walked)
 	run(&r, &set_member_list_script, KEYS(A), ARGS("0", "", "100"));
 	assert_in_range(r.reply->elements, SET_MEMBER_LIST_MEMBERS + 1, SET_MEMBER_LIST_MEMBERS + 100);
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		run(&r, &set_member_list_script, KEYS(A), ARGS(wrong[i], "", "10"));
 		assert_int_equal(outcome(&r), -1);
 	}
@@ -236,7 +236,7 @@ TEST(too_much_work_is_refused)
 	fill(A, 0, 1000);
 	fill(B, 0, 3);
 	fill(C, 0, 1002);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		run(&r, &set_combine_script, rows[i].keys, ARGS(rows[i].how));
 		assert_int_equal(outcome(&r), rows[i].members ? -1 : 0);
 		if (rows[i].members) {

@@ -249,7 +249,7 @@ TEST(views_are_exact_to_the_end_and_stop_there)
 		assert_int_equal(item_int(&r, PV_ADD_COUNT), INT64_C(9007199254740991));
 	});
 	static const char *const foreign[] = { "9007199254740992", "9223372036854775807", "-1", "1.5", "x", "" };
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+	for (size_t i = 0; i < COUNT(foreign); i++) {
 		server_command(&r, "SET " PV1 " %s EX 1000", foreign[i]);
 		unchanged(&r, {
 			run_with_record_fails(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL),
@@ -401,7 +401,7 @@ TEST(foreign_keys_stay_as_they_are)
 	static const char *const places[] = { C1, C2, A1, A2, B1, B2 };
 	static const char *const plants[] = { "SET %s x", "RPUSH %s x" };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) * 2; i++) {
+	for (size_t i = 0; i < COUNT(places) * 2; i++) {
 		two_days(state);
 		server_command(&r, "DEL %s", places[i / 2]);
 		server_command(&r, plants[i % 2], places[i / 2]);

@@ -93,7 +93,7 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	};
 	struct contract_operation *op = &operations[operation_count];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		if (strcmp(names[i][0], method) == 0)
 			op->method = names[i][1];
 	if (!op->method)
@@ -234,7 +234,7 @@ json_t *contract_value(const json_t *schema)
 	static const char *const given[] = { "example", "default", "const" };
 
 	schema = resolve(schema);
-	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+	for (size_t i = 0; i < COUNT(given); i++)
 		if (json_object_get(schema, given[i]))
 			return json_deep_copy(json_object_get(schema, given[i]));
 	if (json_array_size(json_object_get(schema, "examples")))

@@ -47,7 +47,7 @@ bool tests_run_on_a_cluster(void)
 
 static int place_of(const char *verb)
 {
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+	for (size_t i = 0; i < COUNT(places); i++)
 		if (strcasecmp(places[i].verb, verb) == 0)
 			return places[i].key;
 	return 1;

@@ -298,7 +298,7 @@ long long server_commands_run(struct redis_server *r)
 	for (const char *at = server_command(r, "INFO commandstats")->str; (at = strstr(at, "cmdstat_"));) {
 		bool counts = true;
 		at += strlen("cmdstat_");
-		for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
+		for (size_t i = 0; i < COUNT(looks); i++)
 			counts = counts && strncmp(at, looks[i], strlen(looks[i])) != 0;
 		if (counts)
 			calls += atoll(strstr(at, "calls=") + strlen("calls="));

@@ -127,7 +127,7 @@ void wake_waiters(struct redis_server *r, const char *key)
 	char *names[64];
 	size_t count = 0;
 
-	assert_true(channels->elements <= sizeof(names) / sizeof(names[0]));
+	assert_true(channels->elements <= COUNT(names));
 	for (; count < channels->elements; count++)
 		names[count] = strdup(channels->element[count]->str);
 	while (count > 0) {

@@ -11,19 +11,31 @@ import time
 
 RECURRENCE = pathlib.Path(__file__).resolve().parents[2] / "lua/queues/schedules/lib_queue_recurrence.lua"
 MINUTE = 60
+# Counts the divisions of the recurrence, as a measure of its steps that no load changes.
+COUNTED = """
+local plain, divisions = math, 0
+local math = { ceil = plain.ceil, max = plain.max, min = plain.min, huge = plain.huge }
+function math.floor(number)
+  divisions = divisions + 1
+  return plain.floor(number)
+end
+"""
 # ARGV: a list of {mask, shifts, after, until} in ms. Returns for each the instants after `after` up
-# to `until`, and how many instants_between finds from the first instant to `until`.
+# to `until`, how many instants_between finds from the first instant to `until`, and the divisions
+# that the first instants took, per instant.
 ALL_WITHIN = """
 local all = {}
 for i, asked in ipairs(cjson.decode(ARGV[1])) do
   local r = { mask = asked[1], shifts = asked[2], start = 0 }
   local found, at = {}, asked[3]
+  divisions = 0
   while true do
     at = next_instant(r, at)
     if not at or at > asked[4] then break end
     found[#found + 1] = string.format('%d', at)
   end
-  all[i] = { found, #found > 0 and instants_between(r, tonumber(found[1]), asked[4]) or 0 }
+  local steps = divisions / math.max(#found, 1)
+  all[i] = { found, steps, #found > 0 and instants_between(r, tonumber(found[1]), asked[4]) or 0 }
 end
 return cjson.encode(all)
 """
@@ -49,7 +61,7 @@ class Scripts:
             assert time.monotonic() < deadline, "redis-server does not start"
             time.sleep(0.02)
         self.stream = self.socket.makefile("rwb")
-        self.script = RECURRENCE.read_text() + ALL_WITHIN
+        self.script = COUNTED + RECURRENCE.read_text() + ALL_WITHIN
         return self
 
     def __exit__(self, *_):
@@ -60,8 +72,8 @@ class Scripts:
         self.folder.cleanup()
 
     def ask(self, queries):
-        """Returns for each [mask, shifts, after_ms, until_ms] the instants in ms, and how many are
-        counted.
+        """Returns for each [mask, shifts, after_ms, until_ms] the instants in ms, how many are
+        counted, and the divisions for each instant.
         """
         words = [b"EVAL", self.script.encode(), b"0", json.dumps(queries).encode()]
         self.stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
@@ -69,7 +81,7 @@ class Scripts:
         line = self.stream.readline()
         assert line[:1] == b"$", line.decode()
         reply = json.loads(self.stream.read(int(line[1:]) + 2))
-        return [([int(at) for at in found], count) for found, count in reply]
+        return [([int(at) for at in found], count, steps) for found, steps, count in reply]
 
 
 class Daemon:
@@ -97,12 +109,16 @@ class Daemon:
         return self.ask(f"Z{since} {path}")
 
 
-def matches(mask, local):
-    """Whether a minute of local time is one of a mask (handlers/queues/cron.h)."""
+def matches_day(mask, local):
+    """Whether a day of local time has minutes of a mask (handlers/queues/cron.h)."""
     by_date = mask[83 + local.day] == "1"
     by_weekday = mask[127 + local.isoweekday() % 7] == "1"
     by_day = (by_date or by_weekday) if mask[134] == "1" else (by_date and by_weekday)
-    return mask[local.minute] == "1" and mask[60 + local.hour] == "1" and mask[114 + local.month] == "1" and by_day
+    return mask[114 + local.month] == "1" and by_day
+
+
+def matches(mask, local):
+    return mask[local.minute] == "1" and mask[60 + local.hour] == "1" and matches_day(mask, local)
 
 
 class Window:

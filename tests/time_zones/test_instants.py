@@ -5,6 +5,8 @@
 - In every zone, around each change of its clocks in ten years and at some other times, the scripts
   find the instants that a walk through the minutes with Python's zoneinfo finds, and count as many.
   Zones whose clocks show the same in these years are tried once.
+- The next five instants of rare expressions, such as 29 February on a Sunday, are those that a walk
+  through the days finds. None takes the scripts many steps.
 - Files that list the changes up to 2037, and files that leave them to a rule, become the same text,
   for every zone; no text takes more than 2 KiB.
 
@@ -21,14 +23,16 @@ import sys
 import tempfile
 import zoneinfo
 
-from instants import Daemon, Scripts, Window, changes
+from instants import Daemon, Scripts, Window, changes, matches_day
 
 HERE = pathlib.Path(__file__).resolve().parent
 SYSTEM = pathlib.Path("/usr/share/zoneinfo")
 SINCE, SINCE_FACTS = 1577836800, 1262304000  # handlers/queues/zone_shifts.h; before the facts
 FIRST = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
 TEN_YEARS = 3653 * 86400
+UNTIL = 2840140800 - 7 * 86400  # the shifts of some zones end in 2060
 AROUND = 3 * 3600
+RARE, MOST_STEPS = 60, 1000
 MOST_BYTES = 2048
 EXPRESSIONS = [
     "@hourly",
@@ -66,7 +70,7 @@ def try_facts(daemon, scripts):
         zone, after, wanted, expression = line.split(None, 3)
         after, wanted = (round(datetime.datetime.fromisoformat(t).timestamp() * 1000) for t in (after, wanted))
         query = [daemon.mask(expression), daemon.shifts(SYSTEM / zone, SINCE_FACTS), after, wanted + 2 * 86400000]
-        found, _ = scripts.ask([query])[0]
+        found, _, _ = scripts.ask([query])[0]
         assert found and found[0] == wanted, f"{line}: {found[:1]}"
         tried += 1
     assert tried > 150, tried
@@ -82,7 +86,7 @@ def try_zone(zone, shifts, around, masks, scripts):
     for w in windows:
         window = Window(zone, *w)
         for expression, mask in masks.items():
-            found, count = next(replies)
+            found, count, _ = next(replies)
             wanted = window.instants(mask)
             assert found == wanted, f"{zone} {w} {expression}: {found}, not {wanted}"
             assert count == max(0, len(wanted) - 1), f"{zone} {w} {expression}: counts {count}, not {len(wanted) - 1}"
@@ -111,6 +115,51 @@ def try_zones(folder, daemon, scripts):
     )
 
 
+def rare_expressions(at_random):
+    """Expressions of which few days match, and one that matches every 28 years."""
+    yield "0 0 29 2 */7"
+    for _ in range(RARE):
+        minutes, hours = at_random.choice(["0", "*/20", "59"]), at_random.choice(["2", "0,23", "*/6"])
+        dates = at_random.choice(["29", "31", "30-31", "*/30", "1,31", "29,31"])
+        months = at_random.choice(["2", "2,6", "4", "*", "2-4", "11,12"])
+        weekdays = at_random.choice(["*", "*/7", "*/6", "sun", "1-5"])
+        yield f"{minutes} {hours} {dates} {months} {weekdays}"
+
+
+def next_by_days(zone, mask, after, last):
+    """The first five instants of a mask after a second and before another one, found day by day."""
+    found, day = [], datetime.datetime.fromtimestamp(after, zone).date() - datetime.timedelta(1)
+    for number in range((last - after) // 86400 + 3):
+        noon = datetime.datetime.combine(day + datetime.timedelta(number), datetime.time(12))
+        if not matches_day(mask, noon):
+            continue
+        begins = int(noon.replace(hour=0, tzinfo=zone).timestamp())
+        of_day = [at for at in Window(zone, begins - 3600, begins + 26 * 3600).instants(mask) if at > after * 1000]
+        found = sorted({*found, *of_day})
+        if len(found) >= 5 or begins > last:
+            break
+    return [at for at in found if at <= last * 1000][:5]
+
+
+def try_rare(daemon, scripts):
+    at_random, zones = random.Random(1), ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Apia"]
+    tried = 0
+    for expression in rare_expressions(at_random):
+        mask, name = daemon.mask(expression), at_random.choice(zones)
+        if mask.startswith("!"):
+            continue  # no month has that day
+        after = FIRST + 60 * at_random.randrange(TEN_YEARS // 120)
+        wanted = next_by_days(zoneinfo.ZoneInfo(name), mask, after, UNTIL)
+        assert wanted, f"{expression} in {name}"
+        asked = [mask, daemon.shifts(SYSTEM / name, SINCE), after * 1000, wanted[-1]]
+        found, _, steps = scripts.ask([asked])[0]
+        assert found == wanted, f"{expression} in {name} after {after}: {found}, not {wanted}"
+        assert steps < MOST_STEPS, f"{expression} in {name} after {after}: {steps} divisions for an instant"
+        tried += 1
+    assert tried > RARE // 2, tried
+    return tried
+
+
 def try_forms(daemon):
     """zic writes the whole database in both forms."""
     zic = shutil.which("zic", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -129,7 +178,7 @@ def main():
     if not SYSTEM.exists():
         sys.exit(77)
     with Daemon(sys.argv[1]) as daemon, Scripts() as scripts:
-        print(f"{try_facts(daemon, scripts)} facts")
+        print(f"{try_facts(daemon, scripts)} facts, {try_rare(daemon, scripts)} rare expressions")
         try_forms(daemon)
         for folder in os.environ.get("PATTERND_ZONES", str(SYSTEM)).split(":"):
             try_zones(pathlib.Path(folder), daemon, scripts)

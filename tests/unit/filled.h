@@ -102,6 +102,6 @@ struct row {
 	const char *wanted;
 };
 
-#define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
+#define ROWS(rows) (rows), COUNT(rows)
 
 #endif

@@ -245,7 +245,7 @@ TEST(rewound_it_uses_the_same_memory)
 {
 	static const size_t sizes[] = { 100, 3900, 5000, 100000 };
 
-	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+	for (size_t s = 0; s < COUNT(sizes); s++) {
 		struct arena a = { 0 };
 		struct arena_mark empty = arena_mark(&a);
 		struct text kept = arena_copy(&a, "kept", 4);
@@ -273,7 +273,7 @@ TEST(without_memory_it_fails_and_remembers)
 		TOO_MUCH, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX
 	};
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		struct arena a = { 0 };
 		char *small = arena_alloc(&a, 10);
 		memcpy(small, "unharmed.", 10);

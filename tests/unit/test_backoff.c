@@ -17,7 +17,7 @@ TEST(ranges)
 		{ 9, 4, 1000, 5000, 5000, 7500 },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		int64_t least = INT64_MAX, most = 0, slack = (rows[i].high - rows[i].low) / 10;
 		for (int n = 0; n < DRAWS; n++) {
 			int64_t ms = backoff_ms(rows[i].failures, rows[i].first_ms, rows[i].max_ms, rows[i].min_ms);

@@ -46,7 +46,7 @@ TEST(the_vectors_of_the_rfc)
 	struct arena arena = { 0 };
 	char out[16];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_string_equal(encoded(&arena, text_of(rows[i][0])).at, rows[i][1]);
 		assert_int_equal(decoded(text_of(rows[i][1]), out), strlen(rows[i][0]));
 		assert_memory_equal(out, rows[i][0], strlen(rows[i][0]));
@@ -128,7 +128,7 @@ TEST(an_error_names_its_place)
 	};
 	char out[16];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(decoded(text_of(rows[i][0]), out), -1);
 		if (!strstr(why, rows[i][1]))
 			fail_msg("%s: %s", rows[i][0], why);

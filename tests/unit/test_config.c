@@ -136,7 +136,7 @@ TEST(which_source_counts)
 		{ { .flags = { "--max-connections", "1000000" } }, "\"max-connections\":\"1000000\"" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		if (load(&rows[i].given) != CONFIG_RUN)
 			fail_msg("row %zu is refused: %s", i, err);
 		assert_string_equal(err, "");
@@ -154,6 +154,7 @@ TEST(what_is_refused)
 		{ { .flags = { "--no-such" } }, "--no-such' (see --help)" },
 		{ { .flags = { "--pool-sise=3" } }, "--pool-size meant?" },
 		{ { .flags = { "--pool-siz" } }, "--pool-size meant?" },
+		{ { .flags = { "--pool" } }, "--pool-size meant?" },
 		{ { .flags = { "--check-confg" } }, "--check-config meant?" },
 		{ { .flags = { "--ready-follows-redis-ready-follows-redis-ready-follows-redis-and-so-on" } },
 		  "(see --help)" },
@@ -193,7 +194,7 @@ TEST(what_is_refused)
 		{ { .file = "= 3" }, ":1:" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		if (load(&rows[i].given) != CONFIG_REFUSED)
 			fail_msg("row %zu is taken: %s", i, out);
 		if (!strstr(err, rows[i].named))
@@ -248,7 +249,7 @@ TEST(secrets_are_not_shown)
 		{ .flags = { "--rediss=redis://me:hush@h" } },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (int print = 0; print < 2; print++) {
 			struct given g = rows[i].given;
 			g.flags[1] = print ? "--check-config" : NULL;
@@ -258,7 +259,7 @@ TEST(secrets_are_not_shown)
 			if (strstr(out, "hush") || !strstr(out, rows[i].shown))
 				fail_msg("row %zu: no %s in %s", i, rows[i].shown, out);
 		}
-	for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
+	for (size_t i = 0; i < COUNT(slips); i++) {
 		load(&slips[i]);
 		if (strstr(out, "hush") || strstr(err, "hush"))
 			fail_msg("slip %zu shows a password: %s%s", i, out, err);
@@ -281,12 +282,12 @@ TEST(every_fault_is_reported)
 	size_t lines = 0;
 
 	assert_int_equal(load(&g), CONFIG_REFUSED);
-	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+	for (size_t i = 0; i < COUNT(named); i++)
 		if (!strstr(err, named[i]))
 			fail_msg("no %s in %s", named[i], err);
 	for (const char *at = err; (at = strchr(at, '\n')); at++)
 		lines++;
-	assert_int_equal(lines, sizeof(named) / sizeof(named[0]));
+	assert_int_equal(lines, COUNT(named));
 }
 
 static char reported[2000];

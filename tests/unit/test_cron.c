@@ -2,8 +2,6 @@
 #include "queues/cron.h"
 #include "test.h"
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
-
 /* The values of one field that match, as a text such as "0 15 30". */
 static void assert_field(const char *mask, int at, int count, int first, const char *wanted)
 {
@@ -47,7 +45,7 @@ TEST(either_day_field_or_both)
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		if (!cron_parse(text_of(rows[i].expression), mask, why))
 			fail_msg("'%s' %s", rows[i].expression, why);
 		assert_int_equal(mask[CRON_MASK_LEN - 2], rows[i].either);
@@ -69,7 +67,7 @@ TEST(a_star_or_a_step_repeats)
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_true(cron_parse(text_of(rows[i].expression), mask, why));
 		if (mask[CRON_MASK_LEN - 1] != rows[i].repeats)
 			fail_msg("'%s' is %c", rows[i].expression, mask[CRON_MASK_LEN - 1]);
@@ -87,7 +85,7 @@ TEST(names_are_fields)
 	};
 	char mask[CRON_MASK_LEN + 1], wanted[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_true(cron_parse(text_of(rows[i].name), mask, why));
 		assert_true(cron_parse(text_of(rows[i].fields), wanted, why));
 		assert_string_equal(mask, wanted);
@@ -133,7 +131,7 @@ TEST(what_is_wrong_is_named)
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_false(cron_parse(text_of(rows[i].expression), mask, why));
 		if (!strstr(why, rows[i].named))
 			fail_msg("'%s' %s, not %s", rows[i].expression, why, rows[i].named);

@@ -62,7 +62,7 @@ TEST(what_is_not_a_day)
 	};
 	int64_t day = 7;
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		if (day_parse(text_of(wrong[i]), &day))
 			fail_msg("'%s' should be no day", wrong[i]);
 	}

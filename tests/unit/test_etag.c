@@ -60,7 +60,7 @@ TEST(lists_are_taken_apart)
 		{ "**", NULL, NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *const wanted[] = { [ETAG_STRONG] = rows[i].strong, [ETAG_WEAK] = rows[i].weak };
 		for (enum etag_comparison c = ETAG_STRONG; c <= ETAG_WEAK; c++) {
 			struct text got = etag_list(&arena, text_of(rows[i].header), c);

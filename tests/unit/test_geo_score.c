@@ -32,7 +32,7 @@ static const struct {
 
 TEST(places_equal_redis_own)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		double longitude, latitude;
 		char geohash[GEOHASH_BYTES];
 

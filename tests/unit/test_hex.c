@@ -38,7 +38,7 @@ TEST(escapes_are_decoded_or_refused)
 		{ "a%00b", NULL },  { "% 41", NULL },         { "%ff%", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		size_t len = strlen(rows[i].raw);
 		char *bytes = strcpy(malloc(len + 1), rows[i].raw); /* of exactly that size, for AddressSanitizer */
 		bool ok = percent_decode(bytes, &len);

@@ -37,6 +37,10 @@ TEST(types_and_ranges)
 		{ LIMIT(",\"cost\":1e300"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":-1e300"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":1e999"), "wrong_type /cost" },
+		{ LIMIT(",\"cost\":0e999"), "ok" },
+		{ LIMIT(",\"cost\":-0.0e-1"), "ok" },
+		{ LIMIT(",\"cost\":1e-400"), "wrong_type /cost" }, /* not 0 */
+		{ LIMIT(",\"cost\":-0.00001e-400"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":123456789012345678901234567890"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":\"1\""), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":true"), "wrong_type /cost" },
@@ -96,7 +100,7 @@ TEST(wide_integers)
 		{ FIELD("\"1\\u0000\""), "wrong_type /operations/0/value" },
 	};
 
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+	for (size_t i = 0; i < COUNT(taken); i++) {
 		const void *in;
 		struct request *req = filled("POST", "/bitmaps/b/fields", text_of(taken[i].body), &in);
 		const struct bitmap_field_write_input *fields = in;
@@ -168,7 +172,7 @@ TEST(malformed_bodies)
 					    "{\"messages\":[1,]}",
 					    "{\"key\":{\"a\":1,\"a\":2}}" };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *got = verdict("POST", "/ratelimit", text_of(rows[i]));
 		if (strcmp(got, "malformed_json") != 0)
 			fail_msg("%s: '%s'", rows[i], got);

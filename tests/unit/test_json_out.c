@@ -71,7 +71,7 @@ TEST(texts)
 		{ TEXT("\xe2\x82\xac\xff\xe2\x82\xac"), "\"\xe2\x82\xac" REPLACED "\xe2\x82\xac\"" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		out_text(&out, NULL, rows[i].given);
 		assert_wrote(rows[i].wanted);
 	}
@@ -97,7 +97,7 @@ TEST(base64)
 		{ TEXT("\xff\xfe\xfb\xef\xbe"), "\"//77774=\"" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		out_base64(&out, NULL, rows[i].given);
 		assert_wrote(rows[i].wanted);
 	}
@@ -162,7 +162,7 @@ TEST(integers)
 		{ INT64_MIN, "-9223372036854775808" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		out_int(&out, NULL, rows[i].given);
 		assert_wrote(rows[i].wanted);
 	}
@@ -205,7 +205,7 @@ TEST(reals)
 		{ __builtin_nan(""), "null" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		out_real(&out, NULL, rows[i].given);
 		assert_wrote(rows[i].wanted);
 		if (rows[i].given - rows[i].given == 0)
@@ -268,7 +268,7 @@ TEST(what_is_not_json_breaks_the_answer)
 					    TEXT("nul"),
 					    TEXT("\"\xff\"") };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		out_raw(&out, NULL, rows[i]);
 		assert_true(out.broken);
 		out.broken = false;

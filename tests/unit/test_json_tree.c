@@ -24,7 +24,7 @@ static struct text random_text(char bytes[40])
 	size_t n = 0;
 
 	for (int i = rand() % 10; i > 0; i--) {
-		const char *piece = pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))];
+		const char *piece = pieces[(size_t)rand() % (COUNT(pieces))];
 		memcpy(bytes + n, piece, strlen(piece));
 		n += strlen(piece);
 	}
@@ -174,7 +174,7 @@ TEST(opaque_values_keep_their_bytes)
 	};
 	struct json_error error;
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		struct text given =
 			arena_printf(&arena, " { \"a\" : %s , \"deep\":[%s\t,%s]}", values[i], values[i], values[i]);
 		const struct json *got = json_read(&arena, given, members_are_opaque, &root_place, &error);
@@ -320,7 +320,7 @@ TEST(faults_are_named)
 	};
 	struct json_error error;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_null(json_read(&arena, rows[i].given, NULL, NULL, &error));
 		assert_string_equal(error.why, rows[i].why);
 		assert_false(json_read_is_valid(&arena, rows[i].given));

@@ -54,7 +54,7 @@ TEST(text_is_logfmt)
 		{ "\xc3\xa4", " message=\"\xc3\xa4\"\n" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		log_in("text", rows[i].message);
 		if (!strstr(line, rows[i].written))
 			fail_msg("row %zu: not %s but %s", i, rows[i].written, line);
@@ -66,7 +66,7 @@ TEST(json_holds_any_text)
 	static const char *const messages[] = { "plain", "", "say \"hi\"\\", "line\nbreak\ttab\x01",
 						"\xc3\xa4\xe2\x82\xac" };
 
-	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+	for (size_t i = 0; i < COUNT(messages); i++) {
 		log_in("json", messages[i]);
 		json_t *root = json_loads(line, 0, NULL);
 		assert_non_null(root);

@@ -27,7 +27,7 @@ TEST(places_of_this_machine)
 		"http://[0000:0000:0000:0000:0000:0000:0000:0001]:80/",
 	};
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		const char *refusal = loopback_refusal(good[i]);
 		if (refusal)
 			fail_msg("%s: %s", good[i], refusal);
@@ -106,7 +106,7 @@ static const struct row bad[] = {
 
 TEST(places_elsewhere)
 {
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		const char *refusal = loopback_refusal(bad[i].url);
 		if (!refusal || strncmp(refusal, bad[i].begin, strlen(bad[i].begin)) != 0)
 			fail_msg("%s: %s", bad[i].url, refusal ? refusal : "is taken");

@@ -17,6 +17,8 @@ TEST(edits)
 		{ "windwo_sm", "window_ms", 2 },
 		{ "maxreceivs", "max_receives", 2 },
 		{ "ttl", "ttl_ms", 1 }, /* the unit was left out */
+		{ "pool", "pool-size", 1 },
+		{ "poo", "pool-size", NEAREST_FAR },
 		{ "", "ttl", NEAREST_FAR },
 		{ "", "", 0 },
 		{ "x", "id", NEAREST_FAR },
@@ -25,7 +27,7 @@ TEST(edits)
 		{ "colour", "body", NEAREST_FAR },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		unsigned got = nearest_edits(text_of(rows[i].given), text_of(rows[i].known));
 		if (got != rows[i].wanted)
 			fail_msg("%s, %s: %u, not %u", rows[i].given, rows[i].known, got, rows[i].wanted);

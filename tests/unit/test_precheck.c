@@ -68,7 +68,7 @@ static void check(const char *method, const char *target, const struct row *rows
 	}
 }
 
-#define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
+#define ROWS(rows) (rows), COUNT(rows)
 #define NO "host_not_allowed"
 
 SUITE(.open = load_options, .close = free_options);
@@ -292,7 +292,7 @@ TEST(framing)
 		{ "HTTP/1.0", "Transfer-Encoding: chunked", "malformed_request" },
 		{ "ICY", "", "malformed_request" },
 	};
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+	for (size_t i = 0; i < COUNT(versions); i++) {
 		struct request *req = admitted("POST", "/ratelimit", versions[i].headers, &a);
 		a.version = versions[i].version;
 		precheck_run(&a);

@@ -89,7 +89,7 @@ TEST(traceparents)
 		{ "00-" TRACE "-" SPAN "-01", "00-" TRACE "-" SPAN "-01", false }, /* of two, neither counts */
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request *req = admitted("/locks", "TraceParent", rows[i].value, rows[i].second);
 		assert_int_equal(req->state, READING);
 		struct text trace_id = traceparent_trace_id(req->asked.traceparent);
@@ -111,7 +111,7 @@ TEST(request_ids)
 						"\xc3\xa9", "\xff", HUNDRED "01234567890123456789012345678" };
 	char first[64] = "";
 
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+	for (size_t i = 0; i < COUNT(taken); i++) {
 		struct request *req = admitted("/locks", "X-Request-ID", taken[i], NULL);
 		assert_string_equal(req->asked.request_id.at, taken[i]);
 		asked_end(req);
@@ -119,7 +119,7 @@ TEST(request_ids)
 		assert_string_not_equal(req->asked.request_id.at, taken[i]);
 		asked_end(req);
 	}
-	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
+	for (size_t i = 0; i < COUNT(replaced); i++) {
 		struct request *req = admitted("/locks", "X-Request-ID", replaced[i], NULL);
 		assert_int_equal(req->state, READING);
 		assert_in_range(req->asked.request_id.len, 8, 32);
@@ -158,7 +158,7 @@ TEST(idempotency_keys)
 		{ "\xc0\xaf", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request *req =
 			admitted_by("POST", "/counters/a/increment", "Idempotency-Key", rows[i].given, NULL);
 		if (rows[i].key && req->state != READING)
@@ -225,7 +225,7 @@ TEST(accepted_types)
 		{ "/topics/a/stream", "text/*;q=0, */*", NULL, false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request *req = admitted(rows[i].target, "Accept", rows[i].accept, rows[i].second);
 		const char *wanted = rows[i].ok ? "" : "not_acceptable";
 		if (strcmp(problem_of(req), wanted) != 0)
@@ -267,7 +267,7 @@ TEST(preferred_types)
 		{ "application/json;q=0.1, application/json;q=0.9, application/geo+json;q=0.5", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request *req = admitted("/geo/nearby", "Accept", rows[i].accept, NULL);
 		if (*problem_of(req) || (accept_quality(req->asked.accept, req->op->other_type) >
 					 accept_quality(req->asked.accept, req->op->media_type)) != rows[i].other)

@@ -337,8 +337,8 @@ TEST(test_no_holes)
 		{ .refuse = true },
 	};
 
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
-		for (size_t k = 0; k < sizeof(next) / sizeof(next[0]); k++)
+	for (size_t i = 0; i < COUNT(losses); i++)
+		for (size_t k = 0; k < COUNT(next); k++)
 			no_hole(losses[i], next[k]);
 }
 
@@ -360,7 +360,7 @@ TEST(test_stubborn)
 		{ .name = "floods", .answer = ":5\r\n", .times = SIZE_MAX },
 	};
 
-	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+	for (size_t i = 0; i < COUNT(manners); i++) {
 		struct stubborn *s = stubborn_open(&manners[i]);
 		redisFree(through);
 		through = connect_through(stubborn_port(s));

@@ -75,7 +75,7 @@ TEST(breaks)
 		{ OUTBOUND_BROKEN, "half", PUSH_FAILED, "half" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct push_answer a;
 		struct outbound o = answered(200, "1");
 		o.outcome = rows[i].outcome;
@@ -188,10 +188,10 @@ TEST(pauses, .after = no_fixture)
 		{ "Fri, 31 Dec 9999 23:59:59 GMT", 365LL * DAY_MS },
 	};
 
-	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++)
+	for (size_t i = 0; i < COUNT(unread); i++)
 		if (retry_after(text_of(unread[i])) != -1)
 			fail_msg("'%s' is read", unread[i]);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(retry_after(text_of(rows[i].value)), rows[i].ms);
 	assert_int_equal(retry_after((struct text){ "1\0", 2 }), -1);
 }

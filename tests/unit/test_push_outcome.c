@@ -65,7 +65,7 @@ TEST(a_pause_grows_and_a_program_can_only_lengthen_it)
 		{ INT64_MAX, HOUR_MS - 1, HOUR_MS },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		refuse("m", rows[i].asked_ms);
 		assert_in_range(pause_ms(), rows[i].low, rows[i].high);
 		assert_in_range(job.delay_ms, rows[i].low, rows[i].high);

@@ -106,7 +106,7 @@ static const struct {
 	{ TEXT("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:5\r\n"), "[[[[[5]]]]]" },
 };
 
-enum { GOOD = sizeof(good) / sizeof(good[0]) };
+enum { GOOD = COUNT(good) };
 
 SUITE(.close = close_reader, .before = open_reader);
 
@@ -180,7 +180,7 @@ TEST(garbage_is_an_error)
 	const struct reply *reply;
 	const char *why;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		feed("+OK\r\n", 5);
 		feed(bad[i].at, bad[i].len);
 		assert_next("+OK");
@@ -229,7 +229,7 @@ TEST(other_types_do_no_harm)
 	const char *why;
 	char got[300];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		feed(rows[i].at, rows[i].len);
 		if (reply_reader_next(reader, &reply, &why) && reply)
 			render(reply, got, sizeof(got));

@@ -37,7 +37,7 @@ static const struct good_row good[] = {
 
 TEST(good_urls)
 {
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		const struct good_row *r = &good[i];
 		struct redis_url u;
 		const char *why = redis_url_parse(&u, r->url, r->password_apart);
@@ -109,7 +109,7 @@ TEST(bad_urls)
 {
 	struct redis_url u;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		const char *why = redis_url_parse(&u, bad[i].url, NULL);
 		if (!why)
 			fail_msg("%s should be refused, not be %s", bad[i].url, u.address);
@@ -125,7 +125,7 @@ TEST(brackets_are_whole)
 					   "redis://[::1]6379" };
 	struct redis_url u;
 
-	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+	for (size_t i = 0; i < COUNT(odd); i++)
 		if (!redis_url_parse(&u, odd[i], NULL))
 			fail_msg("%s should be refused, not be the host '%s'", odd[i], u.host);
 }
@@ -145,7 +145,7 @@ TEST(sizes)
 	struct redis_url u;
 	char part[600], url[700];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		memset(part, 'x', sizeof(part));
 		snprintf(url, sizeof(url), "%s%.*s%s", rows[i].before, (int)rows[i].most, part, rows[i].after);
 		const char *why = redis_url_parse(&u, url, NULL);
@@ -182,7 +182,7 @@ TEST(several_hosts)
 {
 	static struct redis_urls urls;
 
-	for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++) {
+	for (size_t i = 0; i < COUNT(several); i++) {
 		const char *why = redis_urls_parse(&urls, several[i].url, NULL);
 		if (why)
 			fail_msg("%s is refused: %s", several[i].url, why);
@@ -225,7 +225,7 @@ TEST(bad_hosts)
 {
 	static struct redis_urls urls;
 
-	for (size_t i = 0; i < sizeof(not_several) / sizeof(not_several[0]); i++) {
+	for (size_t i = 0; i < COUNT(not_several); i++) {
 		const char *why = redis_urls_parse(&urls, not_several[i].url, NULL);
 		if (!why)
 			fail_msg("%s should be refused", not_several[i].url);
@@ -267,7 +267,7 @@ TEST(passwords_are_hidden)
 	};
 	char url[64];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(url, sizeof(url), "%s", rows[i].url);
 		secret_hide(url);
 		assert_string_equal(url, rows[i].hidden);

@@ -71,7 +71,7 @@ TEST(what_cannot_be_compared_is_not_fresh)
 		{ "slave", "up", "", "10" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct replica_age age = { 0 };
 		sample(&age, "h", 10, 1000);
 		assert_null(compare(&age, "slave", "up", "h", "10"));
@@ -86,7 +86,7 @@ TEST(offsets_that_are_none_make_nothing_fresh)
 	struct replica_age age = { 0 };
 
 	sample(&age, "h", 0, 1000);
-	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+	for (size_t i = 0; i < COUNT(offsets); i++) {
 		assert_null(compare(&age, "slave", "up", "h", offsets[i]));
 		assert_int_equal(age.fresh_us, 0);
 	}

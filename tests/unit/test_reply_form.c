@@ -109,7 +109,7 @@ TEST(an_item_fits_its_form)
 		{ "((i(t))ti)", "[ [ 5 [ a ] ] b 6 ]", true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (with_reply(rows[i].words, fits, rows[i].form) != rows[i].fits)
 			fail_msg("'%s' as %s", rows[i].words, rows[i].form);
 }
@@ -143,7 +143,7 @@ TEST(the_outcome_chooses_the_form)
 		{ "0", false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (with_reply(rows[i].words, matches, forms) != rows[i].matches)
 			fail_msg("'%s'", rows[i].words);
 }

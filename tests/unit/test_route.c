@@ -51,7 +51,7 @@ static void check(const struct row *rows, size_t count)
 	}
 }
 
-#define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
+#define ROWS(rows) (rows), COUNT(rows)
 
 TEST(paths)
 {
@@ -195,7 +195,7 @@ TEST(methods)
 	};
 
 	check(ROWS(rows));
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		struct request *req = asked(refused[i].method, text_of(refused[i].target), NOTHING);
 		assert_false(route_request(req));
 		assert_string_equal(problem_of(req), "method_not_allowed");
@@ -233,7 +233,7 @@ TEST(near_paths)
 		  "; /docs shows all paths; within a name, write / as %2F, which a proxy may have decoded" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request *req = asked(rows[i].method, text_of(rows[i].target), NOTHING);
 		assert_false(route_request(req));
 		assert_string_equal(problem_of(req), "unknown_path");
@@ -260,7 +260,7 @@ TEST(near_methods)
 		{ "POST", "/healthz", NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct request *req = asked(rows[i].method, text_of(rows[i].target), NOTHING);
 		assert_false(route_request(req));
 		assert_string_equal(problem_of(req), "method_not_allowed");

@@ -68,12 +68,12 @@ TEST(forms)
 					   "locks:a%3*:read" };
 	struct scope s;
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		const char *flaw = scope_parse(&arena, text_of(good[i]), &s);
 		if (flaw)
 			fail_msg("'%s': %s", good[i], flaw);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		if (!scope_parse(&arena, text_of(bad[i]), &s))
 			fail_msg("'%s' should be refused", bad[i]);
 }
@@ -172,7 +172,7 @@ TEST(coverage)
 {
 	struct scope s;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_null(scope_parse(&arena, text_of(rows[i].written), &s));
 		if (scope_covers(&s, &rows[i].need) != rows[i].covers)
 			fail_msg("row %zu: '%s' and %s '%s' %s", i, rows[i].written, rows[i].need.kind.at,

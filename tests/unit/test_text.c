@@ -67,7 +67,7 @@ static size_t good_bytes(struct text t)
 
 TEST(corner_table)
 {
-	for (size_t i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
+	for (size_t i = 0; i < COUNT(corners); i++) {
 		const struct row *r = &corners[i];
 		size_t good = good_bytes(r->bytes);
 		if (good != r->good)
@@ -203,7 +203,7 @@ TEST(reals_in_the_fewest_digits)
 		1e8,  -1e8,      1e15,     1e21,    1e300,   5e-324,     123456.5, 0.30000000000000004,
 		-2.5, 0.0000001, 1e22 / 3, 1 / 3.0, 190.4424
 	};
-	const size_t corner_count = sizeof(corners_of_reals) / sizeof(corners_of_reals[0]);
+	const size_t corner_count = COUNT(corners_of_reals);
 	char got[TEXT_REAL], wanted[TEXT_REAL];
 
 	srand(6);
@@ -244,7 +244,7 @@ TEST(reals_for_people_have_no_exponent)
 	};
 	char buffer[TEXT_PLAIN];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_string_equal(text_plain_real(rows[i].value, buffer), rows[i].wanted);
 }
 
@@ -260,7 +260,7 @@ TEST(ports_are_five_digits_up_to_65535)
 		     { TEXT(" 1"), -1 },         { TEXT("1\0"), -1 },   { { "12", 1 }, 1 },
 		     { TEXT("99999999999"), -1 } };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (text_u16(rows[i].digits) != rows[i].wanted)
 			fail_msg("'%s' is %d", rows[i].digits.at, text_u16(rows[i].digits));
 }
@@ -271,7 +271,7 @@ TEST(pieces_are_cut_off)
 		const char *whole, *pieces; /* each in brackets */
 	} rows[] = { { "", "()" }, { "a", "(a)" }, { "a,b", "(a)(b)" }, { ",", "()()" }, { "a,,b,", "(a)()(b)()" } };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char pieces[32] = "";
 		for (struct text rest = text_of(rows[i].whole); rest.at;) {
 			struct text piece = text_cut(&rest, ',');

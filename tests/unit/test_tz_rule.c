@@ -6,8 +6,6 @@
 #include "core/tz_rule.h"
 #include "test.h"
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
-
 enum { HOUR_S = 3600, DAY_S = 86400 };
 
 static struct tz_rule rule_of(const char *text)
@@ -36,7 +34,7 @@ TEST(changes_follow_the_rule)
 		{ "XXX0YYY,59/0,299/1", 2028, 2, 29, 0, 3600, 10, 26, 0 },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct tz_rule rule = rule_of(rows[i].text);
 		struct tz_change first = tz_rule_next(&rule, day_of_date(rows[i].year, 1, 2) * DAY_S);
 		struct tz_change next = tz_rule_next(&rule, first.at);
@@ -67,7 +65,7 @@ TEST(what_never_changes_is_known)
 		{ "AAA3BBB3,M3.1.0,M10.1.0", -10800 },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct tz_rule rule = rule_of(rows[i].text);
 		assert_false(rule.changes);
 		assert_int_equal(rule.standard_s, rows[i].offset_s);
@@ -104,7 +102,7 @@ TEST(what_is_not_a_rule_is_refused)
 	};
 	struct tz_rule rule;
 
-	for (size_t i = 0; i < ROWS(texts); i++)
+	for (size_t i = 0; i < COUNT(texts); i++)
 		if (tz_rule_read(&rule, text_of(texts[i])))
 			fail_msg("'%s' was taken", texts[i]);
 }

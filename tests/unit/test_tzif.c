@@ -4,8 +4,6 @@
 #include "core/tzif.h"
 #include "test.h"
 
-#define ROWS(table) (sizeof(table) / sizeof(*(table)))
-
 enum { FILE_BYTES = 4096 };
 
 struct given {
@@ -35,13 +33,13 @@ static void put_part(const struct given *g, char version, int time_bytes)
 	bytes[size++] = (unsigned char)version;
 	put(0, 15 + 4 * 3); /* no indicators, no leap seconds */
 	put((int64_t)g->count, 4);
-	put(ROWS(offsets), 4);
+	put(COUNT(offsets), 4);
 	put(4, 4);
 	for (size_t i = 0; i < g->count; i++)
 		put(g->at[i], time_bytes);
 	memcpy(bytes + size, g->type, g->count);
 	size += g->count;
-	for (size_t i = 0; i < ROWS(offsets); i++) {
+	for (size_t i = 0; i < COUNT(offsets); i++) {
 		put(offsets[i], 4);
 		put(0, 2);
 	}
@@ -150,7 +148,7 @@ TEST(what_is_damaged_is_refused)
 		{ { .count = 0 }, 44, 0x7f, "more than a day" },
 	};
 
-	for (size_t i = 0; i < ROWS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct text file = file_of(&rows[i].given);
 		if (rows[i].byte)
 			bytes[rows[i].at] = rows[i].byte;

@@ -51,9 +51,9 @@ for path, line, effects, codes in calls():
         answered[effect] |= codes
 page = tree.pathlib.Path("docs/retries.md").read_text()
 for effect, codes in answered.items():
-    row = re.search(rf"^\| `{effect}` \|.*", page, re.M)
-    named = set(re.findall(r"`(\w+)`", row[0])) & set(CODE_OF.values())
-    line = tree.line_of(page, row.start())
+    rows = list(re.finditer(rf"^\| `{effect}` \|.*", page, re.M))
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} & set(CODE_OF.values())
+    line = tree.line_of(page, rows[0].start())
     for code in sorted(codes - named):
         lint.finding("docs/retries.md", line, f"lacks `{code}`, which can have the effect `{effect}`")
     for code in sorted(named - codes - EXAMPLES[effect]):

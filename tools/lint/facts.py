@@ -16,7 +16,7 @@ from fact_rows import FACTS
 WITHOUT_KEY = {
     "lock_hold",
     "fence_check",
-    "queue_delivery_extend_many",
+    "queue_delivery_list_extend",
     "queue_group_pause",
     "queue_group_resume",
     "name_index_rebuild",

@@ -20,7 +20,7 @@ local function brought_back(seq, state, content)
     plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. seq)
   end
   plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
-  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted
+  plan('HSET', queue_key, 'layout', LAYOUT) -- the queue may have been deleted
   return m
 end
 

@@ -11,8 +11,6 @@
 --@include queue_group_look queue_schedule queue_unsettled
 --@reads
 check_types()
-local layout = redis.call('HGET', queue_key, 'layout')
---@include queue_layout
 if ARGV[3] ~= '1' and is_unsettled() then
   return { -1, now }
 end

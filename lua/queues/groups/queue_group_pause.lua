@@ -12,9 +12,6 @@
 --@include queue_group_look queue_schedule queue_unsettled
 check_types()
 local group = ARGV[1]
-local stored = redis.call('HMGET', queue_key, 'layout', 'group_paused_until')
-local layout = stored[1]
---@include queue_layout
 if redis.call('EXISTS', queue_key) == 0 then
   return { -1, now }
 elseif ARGV[3] ~= '1' and is_unsettled() then
@@ -31,7 +28,7 @@ redis.call('ZCARD', order_key)
 
 redis.call('ZADD', groups_key, digits(held_until), 'h' .. group, digits(paused_until * 1000), 'p' .. group)
 redis.call('ZADD', busy_key, '0', group .. '\0')
-redis.call('HSET', queue_key, 'group_paused_until', digits(math.max(paused_until, tonumber(stored[2] or 0))))
+redis.call('HSET', queue_key, 'group_paused_until', digits(math.max(paused_until, group_paused_until)))
 if head then -- it waits with the others; in a strict queue it no longer occupies its group
   redis.call('ZREM', ready_key, head .. group)
   redis.call('ZREM', busy_key, group .. '\1' .. head, group .. '\2' .. head)

@@ -17,6 +17,8 @@ if most >= 0 then
   step = math.min(step, most - total)
 end
 
+check_types()
+
 -- Deliveries whose visibility ended may be dead letters: they are settled first, in a
 -- separate step.
 if settle_ended('250') > 0 then

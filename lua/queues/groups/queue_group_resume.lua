@@ -10,8 +10,6 @@
 --@flags allow-oom
 check_types()
 local group = ARGV[1]
-local layout = redis.call('HGET', queue_key, 'layout')
---@include queue_layout
 if redis.call('EXISTS', queue_key) == 0 then
   return { -1, now }
 end

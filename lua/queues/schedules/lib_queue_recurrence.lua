@@ -11,14 +11,16 @@
 -- skips are due together, once, at the change. Minutes that come twice are due both times if the
 -- mask repeats, else the first time.
 local SECONDS_MOST = 366 * 41 * 86400 -- a 29 February on one day of the week may be 40 years away
+local FEBRUARY = '010000000000' -- the months of a mask
+local DAYS_APART = 2 -- no clock is that far from UTC
 local SECONDS_COUNTED = 1001 * 86400
 local ONE = 49 -- '1' in a mask
 local HOUR_AT, DAY_AT, MONTH_AT, WEEKDAY_AT, EITHER_AT, REPEATS_AT = 60, 84, 115, 127, 135, 136
 
 -- ---- The calendar ----
 
--- The day of the month and the month of a day since 1970-01-01 (Hinnant, "chrono-Compatible
--- Low-Level Date Algorithms", civil_from_days).
+-- The day of the month, the month and the year of a day since 1970-01-01 (Hinnant,
+-- "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
 local function calendar_of(day)
   local z = day + 719468
   local of_era = z % 146097
@@ -26,10 +28,14 @@ local function calendar_of(day)
     math.floor((of_era - math.floor(of_era / 1460) + math.floor(of_era / 36524) - math.floor(of_era / 146096)) / 365)
   local of_year = of_era - (365 * year + math.floor(year / 4) - math.floor(year / 100))
   local month = math.floor((5 * of_year + 2) / 153) -- from March
-  return of_year - math.floor((153 * month + 2) / 5) + 1, month < 10 and month + 3 or month - 9
+  year = year + 400 * math.floor(z / 146097)
+  if month < 10 then
+    return of_year - math.floor((153 * month + 2) / 5) + 1, month + 3, year
+  end
+  return of_year - math.floor((153 * month + 2) / 5) + 1, month - 9, year + 1
 end
 
--- The first day of a month (days_from_civil).
+-- The first day of a month (days_from_civil). Month 13 is the next January.
 local function first_day(year, month)
   local y = month > 2 and year or year - 1
   return 365 * y + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400) +
@@ -69,7 +75,7 @@ local function instant_of(d, year)
   if d.kind == 'M' then -- month, week, day of the week
     local first = first_day(year, d.a)
     day = first + (d.c - first - 4) % 7 + 7 * (d.b - 1)
-    if day >= (d.a < 12 and first_day(year, d.a + 1) or first_day(year + 1, 1)) then
+    if day >= first_day(year, d.a + 1) then
       day = day - 7 -- the fifth week means the last
     end
   elseif d.kind == 'J' and (d.a < 60 or first_day(year, 3) - first_day(year, 1) == 59) then
@@ -118,19 +124,40 @@ end
 
 -- ---- The minutes of a mask ----
 
--- day_matches(mask, day): whether a day matches, and the next day to look at; in a month that does
--- not match, no day matches.
-local function day_matches(mask, day)
-  local of_month, month = calendar_of(day)
-  if mask:byte(MONTH_AT + month) ~= ONE then
-    return false, day + math.max(1, 28 - of_month)
+-- next_month(mask, month, year): the first day of the next month that matches, after `month` of
+-- `year`. For a 29 February it leaves out the years that have none.
+local function next_month(mask, month, year)
+  local at = mask:find('1', MONTH_AT + month + 1, true)
+  if at > WEEKDAY_AT then -- no later month of this year
+    at, year = mask:find('1', MONTH_AT + 1, true), year + 1
+    if mask:sub(MONTH_AT + 1, WEEKDAY_AT) == FEBRUARY and mask:find('1', DAY_AT + 1, true) == DAY_AT + 29
+      and mask:byte(EITHER_AT) ~= ONE then
+      year = year + -year % 4
+    end
   end
-  local by_date = mask:byte(DAY_AT + of_month) == ONE
-  local by_weekday = mask:byte(WEEKDAY_AT + 1 + (day + 4) % 7) == ONE -- the first was a Thursday
-  if mask:byte(EITHER_AT) == ONE then
-    return by_date or by_weekday, day + 1
+  return first_day(year, at - MONTH_AT)
+end
+
+-- next_day(mask, day, last): the first day from `day` to `last` that matches; nil without one. It
+-- steps over the months and the days of a month that cannot match, so that a 29 February on a
+-- Sunday costs some twenty steps.
+local function next_day(mask, day, last)
+  local is_either = mask:byte(EITHER_AT) == ONE
+  while day <= last do
+    local of_month, month, year = calendar_of(day)
+    local by_date = mask:byte(DAY_AT + of_month) == ONE
+    local by_weekday = mask:byte(WEEKDAY_AT + 1 + (day + 4) % 7) == ONE -- the first was a Thursday
+    if mask:byte(MONTH_AT + month) ~= ONE then
+      day = next_month(mask, month, year)
+    elseif by_date and by_weekday or is_either and (by_date or by_weekday) then
+      return day
+    elseif by_date or is_either then
+      day = day + 1
+    else -- the next date of the mask, which this month may not have
+      day = math.min(day + mask:find('1', DAY_AT + of_month + 1, true) - DAY_AT - of_month, first_day(year, month + 1))
+    end
   end
-  return by_date and by_weekday, day + 1
+  return nil
 end
 
 -- minute_of_day(mask, from): the first minute of a day from `from` on that matches; nil without
@@ -152,14 +179,14 @@ end
 -- `first` or later, and before `last`; nil without one.
 local function match_within(mask, first, last)
   local minute, stop = math.ceil(first / 60), math.ceil(last / 60)
-  local day, from = math.floor(minute / 1440), minute % 1440
-  while day * 1440 < stop do
-    local matches, next_day = day_matches(mask, day)
-    local found = matches and minute_of_day(mask, from)
+  local day, from, last_day = math.floor(minute / 1440), minute % 1440, math.ceil(stop / 1440) - 1
+  local matching = next_day(mask, day, last_day)
+  while matching do
+    local found = minute_of_day(mask, matching == day and from or 0)
     if found then
-      return day * 1440 + found < stop and day * 1440 + found or nil
+      return matching * 1440 + found < stop and matching * 1440 + found or nil
     end
-    day, from = next_day, 0
+    matching = next_day(mask, matching + 1, last_day)
   end
   return nil
 end
@@ -178,15 +205,13 @@ end
 -- count_within(mask, first, last): how many local minutes match_within would find.
 local function count_within(mask, first, last)
   local minute, stop = math.ceil(first / 60), math.ceil(last / 60)
-  local day, count, whole_day = math.floor(minute / 1440), 0, matches_before(mask, 1440)
-  while minute < stop and day * 1440 < stop do
-    local matches, next_day = day_matches(mask, day)
-    if matches then
-      local to = math.min(stop - day * 1440, 1440)
-      count = count + (to < 1440 and matches_before(mask, to) or whole_day)
-      count = count - matches_before(mask, math.max(minute - day * 1440, 0))
-    end
-    day = next_day
+  local count, whole_day, last_day = 0, matches_before(mask, 1440), math.ceil(stop / 1440) - 1
+  local day = next_day(mask, math.floor(minute / 1440), last_day)
+  while day do
+    local to = math.min(stop - day * 1440, 1440)
+    count = count + (to < 1440 and matches_before(mask, to) or whole_day)
+    count = count - matches_before(mask, math.max(minute - day * 1440, 0))
+    day = next_day(mask, day + 1, last_day)
   end
   return count
 end
@@ -210,7 +235,13 @@ end
 local function next_of_mask(r, after)
   local t = math.floor(after / 1000) + 1
   local last = t + SECONDS_MOST
+  local last_day = math.floor(last / 86400) + DAYS_APART
   while t < last do
+    local day = next_day(r.mask, math.floor(t / 86400) - DAYS_APART, last_day)
+    if not day then
+      return nil
+    end
+    t = math.max(t, (day - DAYS_APART) * 86400) -- changes of the clock until then are not looked at
     local first, stop, resumed, ends, offset = local_times(r, t)
     local minute = match_within(r.mask, first, math.min(resumed, last + offset))
     if minute then

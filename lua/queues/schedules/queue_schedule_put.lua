@@ -70,7 +70,7 @@ end
 read_waiters()
 local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
 local headers, body = stored:match('^([^\t]*)\t(.*)$')
-redis.call('HSET', queue_key, 'layout', '1', '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
+redis.call('HSET', queue_key, 'layout', LAYOUT, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
 put_schedule(id, s)
 if is_new then -- and perhaps the first of a new queue
   name_made(queue_key)

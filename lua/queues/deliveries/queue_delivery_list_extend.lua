@@ -1,4 +1,4 @@
--- queue_delivery_extend_many: gives deliveries more time, each as queue_delivery_extend would, all
+-- queue_delivery_list_extend: gives deliveries more time, each as queue_delivery_extend would, all
 -- counted from now.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 visibility_ms (-1: the queue's); then two per delivery, no two the same: sequence, nonce

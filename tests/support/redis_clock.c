@@ -1,0 +1,25 @@
+/* redis_clock: see redis_clock.h. */
+#include "redis_clock.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "test.h"
+
+volatile int64_t *server_start_by_clock(struct redis_server *r, int64_t first_us)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/clock", temp_dir());
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, sizeof(first_us)), 0);
+	volatile int64_t *clock_us = mmap(NULL, sizeof(first_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(clock_us, MAP_FAILED);
+	close(fd);
+	*clock_us = first_us;
+	r->proc.env = clock_read_from(path);
+	server_start(r);
+	r->proc.env = NULL;
+	return clock_us;
+}
