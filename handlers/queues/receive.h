@@ -6,7 +6,7 @@
 #ifndef PATTERND_QUEUE_RECEIVE_H
 #define PATTERND_QUEUE_RECEIVE_H
 
-#include "queues/payment.h"
+#include "queues/receive_lacks.h"
 #include "queues/settle.h"
 
 /* What the request asks for, and what it has received so far. In the request's arena. */
@@ -28,6 +28,8 @@ struct receive_order {
 	size_t at;                         /* the queue that is asked now; those before it had no more messages */
 	struct queue_delivery *deliveries; /* an array of `limit` items */
 	size_t count, body_bytes;
+	struct receive_lacks lacks;
+	size_t rounds;                 /* calls of this attempt after which a policy admitted nothing */
 	struct queue_payment *payment; /* for the latest reply; NULL: none of its queues has a policy */
 	bool was_replayed;             /* the latest reply was a replay */
 	char ticket_tail[TEXT_DIGITS]; /* the limit, as the end of the ticket */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "process/metrics.h"
+#include "topology/topology.h"
 
 #define LONGEST_MS (INT64_MAX / 2000) /* limit of a timer: in microseconds it fits, even after the present time */
 
@@ -90,17 +91,20 @@ static void on_message(struct channel *ch, struct text message)
 		}
 }
 
-/* Messages are missed until the next subscription, after which all are attempted once more. */
+/*
+ * Messages are missed until the next subscription, after which all are attempted once more. A
+ * waiter does not need all its channels for that: the server of another one may stay away.
+ */
 static void on_unsubscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		p->waiter->subscribed = false;
+		p->is_heard = false;
 }
 
 static void on_subscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		if (p->waiter->state == WAITER_PARKED && !p->waiter->subscribed && waiter_is_subscribed(p->waiter))
+		if (p->waiter->state == WAITER_PARKED && !p->is_heard)
 			waiter_make_ready(p->waiter);
 }
 
@@ -113,12 +117,32 @@ bool waiter_open(void)
 
 /* ---- The channels of a waiter ---- */
 
+static void begin_at(struct channel_waiter *p)
+{
+	p->is_heard = p->channel->state == CHANNEL_SUBSCRIBED;
+	p->is_reached |= !topology_is_away(p->channel->name);
+}
+
+void waiter_begin(struct waiter *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		begin_at(&w->channels[i]);
+}
+
+bool waiter_has_missed(const struct waiter *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!w->channels[i].is_heard && w->channels[i].channel->state == CHANNEL_SUBSCRIBED)
+			return true;
+	return false;
+}
+
 bool waiter_is_subscribed(const struct waiter *w)
 {
 	for (size_t i = 0; i < w->count; i++)
-		if (w->channels[i].channel->state != CHANNEL_SUBSCRIBED)
-			return false;
-	return true;
+		if (w->channels[i].channel->state == CHANNEL_SUBSCRIBED)
+			return true;
+	return false;
 }
 
 bool waiter_join(struct waiter *w, struct text name)
@@ -126,11 +150,11 @@ bool waiter_join(struct waiter *w, struct text name)
 	struct channel_waiter *p = &w->channels[w->count];
 
 	assert(w->count < w->size);
-	p->waiter = w;
+	*p = (struct channel_waiter){ .waiter = w };
 	if (!channel_join(p, name))
 		return false;
 	w->count++;
-	w->subscribed = waiter_is_subscribed(w);
+	begin_at(p);
 	return true;
 }
 
