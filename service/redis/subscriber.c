@@ -355,14 +355,13 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 		on_successor_received(s, reply);
 		return;
 	}
-	if (is_message(kind) && text_is(reply_text(reply, 1), "__redis__:invalidate")) {
-		s->callbacks->emptied(s);
-	} else if (is_message(kind)) {
-		if (s->renewal == NOT_RENEWED || !is_known(s, reply))
+	if (is_message(kind)) {
+		if (text_is(reply_text(reply, 1), "__redis__:invalidate"))
+			s->callbacks->emptied(s);
+		else if (s->renewal == NOT_RENEWED || !is_known(s, reply))
 			s->callbacks->message(s, reply_text(reply, 1), reply_text(reply, 2));
-	}
-	if (is_message(kind))
 		return;
+	}
 	bool is_gone = text_is(kind, "sunsubscribe");
 	if (is_gone && s->is_cluster && was_unsubscribed(s, reply_text(reply, 1)))
 		return;

@@ -8,8 +8,8 @@
  *	stream_end(s);
  *
  * Events wait in memory until the client reads them; streams share equal events that follow each
- * other. If the client disconnects, or is too far behind, the stream ends. `ended` is called exactly
- * once for each stream, also after stream_end, and the stream is freed when it returns.
+ * other. If the client disconnects, or is too far behind, the stream ends. `ended` is called
+ * exactly once for each stream, also after stream_end, and the stream is freed when it returns.
  */
 #ifndef PATTERND_STREAM_H
 #define PATTERND_STREAM_H

@@ -115,8 +115,8 @@ TEST(a_lock_reaches_a_daemon_that_is_left)
 			gather(target, key, "{\"wait_ms\":60000,\"ttl_ms\":60000}");
 			signal_all(sets[i], SIGSTOP);
 			if (!ends)
-				assert_status(
-					http(client, "DELETE", target, NULL, lock_token(text_at(held, "/token"))), 200);
+				assert_status(http(client, "DELETE", target, NULL, lock_token(text_at(held, "/token"))),
+					      200);
 			must_be_served(sets[i], target, 201, ends ? LEASE_MS : 0);
 		}
 }
