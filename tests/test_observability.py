@@ -110,7 +110,7 @@ def malformed(text):
 
 def named_metrics(daemon, *wanted):
     """The exposition, after the queries that the first scrape began have ended."""
-    daemon.ask("POST", "/queues/q/receive", {"wait_ms": 20})
+    daemon.ask("POST", "/queues/q/receive", {"wait_ms": 300})
     daemon.ask("PUT", "/ratelimit/policies/p", {"limit": 1, "window_ms": 1000})
     daemon.ask("POST", "/ratelimit", {"key": "k", "policy": "p"})
     for _ in range(100):
