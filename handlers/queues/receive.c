@@ -93,7 +93,7 @@ static void answer_deliveries(struct request *req)
 			out_received(o, req, &order->deliveries[i]);
 	}
 	out_close(o);
-	receive_lacks_out(o, &order->lacks);
+	receive_lacks_out(o, &order->lacks, order->queues);
 	answer_end(req);
 }
 
@@ -196,7 +196,7 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
 	if (p->was_refused) /* a queue in another slot does not know of the hold */
 		wait_look_in(req, p->hold_ms);
-	receive_lacks_note_policies(&order->lacks, p);
+	receive_lacks_note_policies(req, &order->lacks, p);
 	if (order->count == 0 && p->undecided)
 		answer_problem_effect(req, P_NO_ANSWER, EFFECT_UNKNOWN,
 				      "messages were taken, but it was not recorded that they are paid for: %s; a "
@@ -236,7 +236,7 @@ static void on_received(struct request *req, const struct reply *r)
 	struct receive_order *order = req->work;
 
 	if (!r) {
-		receive_lacks_note(&order->lacks, order->at, req->result->failed);
+		receive_lacks_note(req, &order->lacks, order->at, req->result->failed);
 		proceed_from(req, false);
 		return;
 	}
@@ -388,8 +388,7 @@ static bool keep(struct request *req, const struct receive_order *given)
 	}
 	*order = *given;
 	order->deliveries = deliveries;
-	order->lacks.queues = given->queues;
-	order->lacks.count = given->queue_count;
+	order->lacks.count = (uint16_t)given->queue_count;
 	order->in_turn = slots->count > 1;
 	req->work = order;
 	return true;

@@ -27,8 +27,6 @@ struct channel_waiter {
 	struct waiter *waiter;                  /* (ref) */
 	struct channel *channel;                /* (ref) */
 	struct channel_waiter *next, *previous; /* of the channel, the longest waiting first */
-	bool is_heard;                          /* the channel was subscribed when this attempt began */
-	bool is_reached;                        /* an attempt may have reached its server */
 };
 
 /* Part of its owner, which must call channel_unlisten before it frees it. */

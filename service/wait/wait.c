@@ -248,7 +248,7 @@ static void leave_queues(const struct waiter *w)
 	size_t len = ticket_print(ticket, w->number, w->tail);
 
 	for (size_t i = 0; i < w->count; i++)
-		has_left[i] = !w->channels[i].is_reached;
+		has_left[i] = !(w->reached & 1U << i);
 	for (size_t i = 0; i < w->count; i++) {
 		size_t count = 0;
 		if (has_left[i])

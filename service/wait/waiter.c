@@ -72,6 +72,12 @@ void waiter_look_in(struct waiter *w, int64_t ms)
 
 /* ---- Callbacks of channels ---- */
 
+/* Returns the bit of a channel in `heard` and `reached`. */
+static uint16_t bit_of(const struct channel_waiter *p)
+{
+	return (uint16_t)(1U << (p - p->waiter->channels));
+}
+
 /* lua/lib/waiters.lua has the form of messages. */
 static void on_message(struct channel *ch, struct text message)
 {
@@ -98,13 +104,13 @@ static void on_message(struct channel *ch, struct text message)
 static void on_unsubscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		p->is_heard = false;
+		p->waiter->heard &= (uint16_t)~bit_of(p);
 }
 
 static void on_subscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		if (p->waiter->state == WAITER_PARKED && !p->is_heard)
+		if (p->waiter->state == WAITER_PARKED && !(p->waiter->heard & bit_of(p)))
 			waiter_make_ready(p->waiter);
 }
 
@@ -119,12 +125,15 @@ bool waiter_open(void)
 
 static void begin_at(struct channel_waiter *p)
 {
-	p->is_heard = p->channel->state == CHANNEL_SUBSCRIBED;
-	p->is_reached |= !topology_is_away(p->channel->name);
+	if (p->channel->state == CHANNEL_SUBSCRIBED)
+		p->waiter->heard |= bit_of(p);
+	if (!topology_is_away(p->channel->name))
+		p->waiter->reached |= bit_of(p);
 }
 
 void waiter_begin(struct waiter *w)
 {
+	w->heard = 0;
 	for (size_t i = 0; i < w->count; i++)
 		begin_at(&w->channels[i]);
 }
@@ -132,7 +141,7 @@ void waiter_begin(struct waiter *w)
 bool waiter_has_missed(const struct waiter *w)
 {
 	for (size_t i = 0; i < w->count; i++)
-		if (!w->channels[i].is_heard && w->channels[i].channel->state == CHANNEL_SUBSCRIBED)
+		if (!(w->heard & bit_of(&w->channels[i])) && w->channels[i].channel->state == CHANNEL_SUBSCRIBED)
 			return true;
 	return false;
 }

@@ -31,6 +31,8 @@ enum waiter_state { WAITER_ATTEMPTING, WAITER_PARKED, WAITER_READY };
 struct waiter {
 	struct request *req; /* (ref) */
 	enum waiter_state state;
+	uint16_t heard;                   /* bits: channels that were subscribed when this attempt began */
+	uint16_t reached;                 /* bits: channels whose servers an attempt may have reached */
 	bool retry_due;                   /* a wake-up arrived during this attempt */
 	bool expired;                     /* its time to wait has ended */
 	bool shares;                      /* wait_shares was called */
