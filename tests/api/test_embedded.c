@@ -117,7 +117,7 @@ TEST(test_temporary_folder)
 	assert_int_equal(rmdir(dir), 0); /* nothing remained in it */
 }
 
-/* A killed daemon leaves its folder. The next one removes it, but not the folder of one that runs. */
+/* A killed daemon leaves its folder. The next one removes it, but not one that is in use. */
 TEST(test_left_temporary_folder)
 {
 	char variable[256];

@@ -284,7 +284,8 @@ static void assign_last_slots(struct redis_server *of, const char *to)
 
 /*
  * Moves the slots of node 2 to node 0, without their wait queue. Then all nodes forget node 2. The
- * daemon is stopped at first: its waiters would join again, and a slot with keys cannot be assigned.
+ * daemon is stopped at first: its waiters would join again, and a slot with keys cannot be
+ * assigned.
  */
 static void dismiss_node_2(void)
 {
