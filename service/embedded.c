@@ -1,6 +1,7 @@
 /* embedded: see embedded.h. It forks, locks, executes and stops the private redis-server. */
 #include "embedded.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -26,6 +27,8 @@ enum {
 	STEP_MS = 10,
 	LONG_STEP_MS = 100
 };
+
+#define FOLDER_NAME "patternd-" /* of a temporary folder; mkdtemp adds to it */
 
 static char folder[PATH_BYTES];
 static bool is_temporary;
@@ -71,13 +74,59 @@ static bool find_program(const char *name)
 	return refuse(name, "no such program; apt install redis-server, or name a running Redis (--redis URL)");
 }
 
+static int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
+{
+	(void)s;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_folder(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/*
+ * Removes a temporary folder if its daemon was killed and its redis-server has ended. Its lock file
+ * is empty before the lock is taken, and the lock is held while either of them runs.
+ */
+static void remove_if_abandoned(const char *path)
+{
+	char file[PATH_BYTES + 32];
+	struct stat s;
+
+	if (lstat(path, &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid())
+		return;
+	snprintf(file, sizeof(file), "%s/patternd.lock", path);
+	int fd = open(file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &s) == 0 && s.st_size > 0)
+		remove_folder(path);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void remove_abandoned(const char *parent)
+{
+	char path[PATH_BYTES];
+	DIR *d = opendir(parent);
+
+	for (const struct dirent *e; d && (e = readdir(d));)
+		if (strncmp(e->d_name, FOLDER_NAME, strlen(FOLDER_NAME)) == 0 &&
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", parent, e->d_name) < sizeof(path))
+			remove_if_abandoned(path);
+	if (d)
+		closedir(d);
+}
+
 static bool make_temporary_folder(void)
 {
 	const char *parent = getenv("TMPDIR");
 
 	if (!parent || !*parent)
 		parent = "/tmp";
-	if ((size_t)snprintf(folder, sizeof(folder), "%s/patternd-XXXXXX", parent) >= sizeof(folder))
+	remove_abandoned(parent);
+	if ((size_t)snprintf(folder, sizeof(folder), "%s/" FOLDER_NAME "XXXXXX", parent) >= sizeof(folder))
 		return refuse(parent, "its path is too long");
 	return mkdtemp(folder) ? true
 			       : refuse(parent, "no temporary folder can be made there; name one: --embedded=DIR");
@@ -233,14 +282,6 @@ bool embedded_exited(void)
 	return true;
 }
 
-static int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
-{
-	(void)s;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 void embedded_stop(void)
 {
 	if (server > 0) {
@@ -253,7 +294,7 @@ void embedded_stop(void)
 		server = 0;
 	}
 	if (is_temporary && *folder)
-		nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		remove_folder(folder);
 	if (lock_fd >= 0)
 		close(lock_fd);
 	lock_fd = -1;

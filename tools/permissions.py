@@ -32,7 +32,7 @@ NEEDED = """
 """
 # Without these commands the daemon does less, as docs/access.md describes beside the ACL line. A
 # user may lack them on purpose.
-OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
+OPTIONAL = "CLIENT SETNAME|CLIENT ID|CLIENT TRACKING|INFO|SELECT|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
 # The daemon does not ask about these. Few users need WAIT, ROLE and READONLY, which are for
 # `min_replicas` and for reads from replicas of a Cluster (as is CLUSTER NODES). Any user may send

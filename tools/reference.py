@@ -414,8 +414,9 @@ def metrics_page():
             "never from a scan. A round is one script of 11 commands for each queue, 32 µs of Redis. A scrape each 15 s is three rounds: "
             "300 scripts and 10 ms of Redis for 100 queues, for each daemon."
             "\n\n"
-            "`patternd_ratelimit_decisions_total` counts each check that names a policy. Messages that end by their "
-            "`ttl_ms` or `max_receives` show in `patternd_queue_expired_messages_total` and "
+            "`patternd_ratelimit_decisions_total` counts each check that names a policy, and each delivery that "
+            "the policy of a queue admits or holds back. Messages that end by their `ttl_ms` or "
+            "`max_receives` show in `patternd_queue_expired_messages_total` and "
             "`patternd_queue_dead_letters_total`."
         ),
         "",

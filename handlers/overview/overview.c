@@ -98,7 +98,7 @@ static void out_sums(struct json_out *o, const struct round *r)
 
 static void out_unknown(struct json_out *o, const char *of, struct overview_source *s)
 {
-	if (s->state != OVERVIEW_UNKNOWN && s->unreadable > 0)
+	if (s->state != OVERVIEW_UNKNOWN && overview_source_lacks(s))
 		overview_source_explain(s, of);
 	else if (s->state != OVERVIEW_UNKNOWN)
 		return;

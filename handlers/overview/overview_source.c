@@ -10,8 +10,21 @@
 
 enum { PAGE = 1000 }; /* the largest page of the contract */
 
+bool overview_source_lacks(const struct overview_source *s)
+{
+	return s->unread > 0 || s->unreadable > 0;
+}
+
 void overview_source_explain(struct overview_source *s, const char *of)
 {
+	if (s->unread > 0) {
+		snprintf(s->code, sizeof(s->code), "%s", problem_row(P_REDIS_CLUSTER_UNSETTLED)->code);
+		snprintf(s->why, sizeof(s->why),
+			 "%s in slots of the Cluster that could not be read, since their server cannot be asked, or "
+			 "since they move: %lld slots",
+			 of, (long long)s->unread);
+		return;
+	}
 	snprintf(s->code, sizeof(s->code), "%s", problem_row(P_FOREIGN_KEY)->code);
 	snprintf(
 		s->why, sizeof(s->why),
@@ -47,27 +60,13 @@ static void ask(struct overview_source *s)
 		fail_with(s, P_OVERLOADED, "there is no memory to ask");
 }
 
-/*
- * Returns true if the answer lacks names because slots of a Cluster move. A page that ended because
- * its second had passed lacks nothing: the next page has the rest.
- */
-static bool has_gap(const struct json *answer, struct text next)
-{
-	const struct json *complete = json_tree_member(answer, "complete"), *items = json_tree_member(answer, "items");
-
-	return complete && !json_tree_is_true(answer, "complete") && (!next.at || (items && items->count == PAGE));
-}
-
 static void take(struct overview_source *s, const struct json *answer)
 {
 	struct text next = json_tree_string(answer, "next_cursor");
 
-	if (has_gap(answer, next)) {
-		fail_with(s, P_REDIS_CLUSTER_UNSETTLED, "slots of the Cluster are moving");
-		return;
-	}
 	s->has_answer = true;
 	s->unreadable += json_tree_int(answer, "unreadable", 0);
+	s->unread += json_tree_int(answer, "unread_slots", 0);
 	s->take(s, answer, s->inner.req->now_ms);
 	s->cursor = next.at ? arena_copy(s->arena, next.at, next.len) : next;
 	if (next.at && !s->cursor.at)

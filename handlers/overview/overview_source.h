@@ -40,6 +40,7 @@ struct overview_source {
 	int64_t asked_us;   /* when the present page was asked for */
 	bool has_answer;    /* to any question, also before the last overview_source_begin */
 	int64_t unreadable; /* names that the answers left out, since their keys are foreign */
+	int64_t unread;     /* slots of a Cluster that the answers left out */
 	struct text cursor; /* absent at the start */
 	char code[64], why[OVERVIEW_WHY_BYTES];
 };
@@ -49,6 +50,9 @@ void overview_source_begin(struct overview_source *s);
 
 /* Ends the source early, because the time is used up. `ended` is not called. */
 void overview_source_cut(struct overview_source *s);
+
+/* Returns true if the answers lack some names. */
+bool overview_source_lacks(const struct overview_source *s);
 
 /* Sets `code` and `why` for the names that could not be read; `of` is their kind, in the plural. */
 void overview_source_explain(struct overview_source *s, const char *of);

@@ -7,6 +7,8 @@
 #include "process/config.h"
 #include "process/log.h"
 
+static size_t held; /* bytes of the messages of all targets */
+
 int64_t push_state_in_ms(int64_t ms)
 {
 	return loop_now_us() + 1000 * ms;
@@ -15,6 +17,11 @@ int64_t push_state_in_ms(int64_t ms)
 bool push_state_backs_off(const struct push_target *t)
 {
 	return t->backs_off_until_us > loop_now_us();
+}
+
+bool push_state_has_room(const struct push_target *t)
+{
+	return t->bytes == 0 || held < (size_t)config()->max_request_memory / 4;
 }
 
 /* The timer was set before, so setting it cannot fail. */
@@ -40,6 +47,8 @@ void push_state_add(struct push_target *t, struct push_job *j)
 	j->target = t;
 	j->state = PUSH_READY;
 	t->count[PUSH_READY]++;
+	t->bytes += j->body.len;
+	held += j->body.len;
 }
 
 void push_state_drop(struct push_target *t, struct push_job **at)
@@ -48,6 +57,8 @@ void push_state_drop(struct push_target *t, struct push_job **at)
 
 	*at = j->next;
 	t->count[j->state]--;
+	t->bytes -= j->body.len;
+	held -= j->body.len;
 	push_job_free(j);
 }
 

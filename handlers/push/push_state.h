@@ -44,6 +44,7 @@ struct push_target {
 	struct push_target *next;
 	struct push_job *jobs;
 	unsigned count[PUSH_SETTLING + 1]; /* jobs in each state */
+	size_t bytes;                      /* of the messages of all jobs */
 	unsigned allowed;                  /* requests that may be open */
 	struct loop_timer timer;
 	struct inner receive, settle, extend;
@@ -67,6 +68,11 @@ struct push_target {
 bool push_state_backs_off(const struct push_target *t);
 /* Returns an instant on the loop's clock. */
 int64_t push_state_in_ms(int64_t ms);
+/*
+ * Returns false while the messages of all targets take a quarter of --max-request-memory, unless
+ * this target has none. So programs that hang leave room for large requests of clients.
+ */
+bool push_state_has_room(const struct push_target *t);
 /* Has the target act in the next iteration of the loop. */
 void push_state_act_soon(struct push_target *t);
 

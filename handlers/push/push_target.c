@@ -153,7 +153,7 @@ static void receive(struct push_target *t)
 	bool is_time = !t->receive.req && t->receive_at_us <= loop_now_us();
 
 	wanted = wanted < unused ? wanted : unused;
-	if (is_time && may_receive(t) && wanted &&
+	if (is_time && may_receive(t) && push_state_has_room(t) && wanted &&
 	    !push_turn_receive(&t->receive, t->settings->queue, t->jobs, wanted, PUSH_LEASE_MS))
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	if (t->settle_at_us <= loop_now_us() && t->count[PUSH_ENDED] && !t->settle.req &&

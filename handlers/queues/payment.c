@@ -18,8 +18,9 @@ void queue_payment_take_in(struct queue_payment *p, struct request *req, size_t 
 	struct text name = reply_text(row, QUEUE_DELIVERY_STORED_STATE), key = reply_text(row, QUEUE_DELIVERY_CONTENT);
 	if (p->policy_count < QUEUES_MAX)
 		p->policies[p->policy_count++] =
-			(struct queue_policy){ queue, arena_copy(&req->arena, name.at, name.len),
-					       arena_copy(&req->arena, key.at, key.len) };
+			(struct queue_policy){ .queue = queue,
+					       .name = arena_copy(&req->arena, name.at, name.len),
+					       .key = arena_copy(&req->arena, key.at, key.len) };
 }
 
 void queue_payment_call_delivery(struct request *req, struct call *c, bool is_done, const struct reply *m)
@@ -160,10 +161,8 @@ static void on_paid(struct request *req, const struct allowance *a)
 	int64_t granted = a->granted;
 	bool is_all = granted >= unpaid(p);
 
-	if (a->failed)
-		p->failed = a->failed;
-	else if (!a->exists)
-		p->missing = p->policies[p->at].name;
+	p->policies[p->at].failed = a->failed;
+	p->policies[p->at].is_missing = !a->failed && !a->exists;
 	for (size_t i = p->first; i < p->count; i++)
 		if (is_of(p, i))
 			p->deliveries[i].is_paid = granted-- > 0;

@@ -27,6 +27,8 @@ struct queue_delivery {
 struct queue_policy {
 	size_t queue;
 	struct text name, key;
+	struct call *failed; /* the call of a policy that could not be asked; NULL: none */
+	bool is_missing;
 };
 
 /* The payment for one reply of queue_message_receive. In the request's arena. */
@@ -40,8 +42,6 @@ struct queue_payment {
 
 	bool was_refused;       /* some messages are not handed out */
 	int64_t hold_ms;        /* if was_refused: the shortest time for which a queue is held */
-	struct text missing;    /* a policy that does not exist; absent: all exist */
-	struct call *failed;    /* the call of a policy that could not be asked; NULL: none */
 	struct call *undecided; /* the call for a record that could not be changed; NULL: none */
 
 	void (*done)(struct request *req, const struct queue_payment *p);

@@ -5,8 +5,9 @@
  * not settle again. From then on the request is never answered with a problem: the client must
  * learn what was settled. One script takes the messages
  * (lua/queues/receive/queue_message_receive.lua). In a Cluster, queues in different slots take one
- * call each. If the client disconnects, its messages return to their queue
- * (lua/queues/deliveries/queue_delivery_return.lua).
+ * call each. A queue that cannot be asked, or whose policy cannot be asked, keeps no message of the
+ * others from the client (receive_lacks.c). If the client disconnects, its messages return to their
+ * queue (lua/queues/deliveries/queue_delivery_return.lua).
  */
 #include "queues/receive.h"
 #include "common/handler.h"
@@ -15,7 +16,7 @@
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
 
-enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100 };
+enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100, LACKING_POLL_MS = 1000 };
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
@@ -43,20 +44,6 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	out_int(o, "receives", m.receives);
 	out_int(o, "sent_at_ms", m.sent_at_ms);
 	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
-	out_close(o);
-}
-
-/*
- * Names the queue whose call was sent and got no reply. With `acknowledge` its messages may be
- * gone.
- */
-static void out_unanswered(struct json_out *o, struct text queue)
-{
-	out_array(o, "unanswered");
-	out_object(o, NULL);
-	out_text(o, "queue", queue);
-	out_string(o, "effect", problem_effect_name(EFFECT_UNKNOWN));
-	out_close(o);
 	out_close(o);
 }
 
@@ -88,8 +75,7 @@ static bool answer_unreceived(struct request *req, enum problem p, enum effect e
 	return true;
 }
 
-/* `was_lost`: the call to the current queue was sent and got no reply. */
-static void answer_deliveries(struct request *req, bool was_lost)
+static void answer_deliveries(struct request *req)
 {
 	const struct receive_order *order = req->work;
 	struct json_out *o = begin_answer(req);
@@ -107,8 +93,7 @@ static void answer_deliveries(struct request *req, bool was_lost)
 			out_received(o, req, &order->deliveries[i]);
 	}
 	out_close(o);
-	if (was_lost)
-		out_unanswered(o, order->queues[order->at]);
+	receive_lacks_out(o, &order->lacks, order->queues);
 	answer_end(req);
 }
 
@@ -178,15 +163,29 @@ static void proceed_from(struct request *req, bool has_taken)
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
-	} else if (has_taken || order->count || !wait_park(req, attempt)) { /* all of a replay may have ended */
-		answer_deliveries(req, false);
+	} else if (order->count == 0 && receive_lacks_all(&order->lacks)) {
+		receive_lacks_answer(req, &order->lacks);
+	} else {
+		if (receive_lacks_some(&order->lacks)) /* its ticket may not be in the wait queues of these */
+			wait_look_in(req, LACKING_POLL_MS);
+		if (has_taken || order->count || !wait_park(req, attempt)) /* all of a replay may have ended */
+			answer_deliveries(req);
 	}
 }
 
 /*
- * If the policy of a queue admitted nothing, the queue is now held, and a request that can still
- * wait joins its wait queue.
+ * Returns true after a policy admitted nothing: its queue is held, so another call leaves it out.
+ * The other queues may have messages, and a request that can still wait joins the wait queues.
  */
+static bool asks_again(struct request *req, const struct queue_payment *p)
+{
+	struct receive_order *order = req->work;
+
+	if (order->count > 0 || !p->was_refused || order->in_turn || receive_lacks_all(&order->lacks))
+		return false;
+	return wait_left_ms(req) > 0 || ++order->rounds < order->queue_count;
+}
+
 static void on_paid(struct request *req, const struct queue_payment *p)
 {
 	struct receive_order *order = req->work;
@@ -197,17 +196,14 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
 	if (p->was_refused) /* a queue in another slot does not know of the hold */
 		wait_look_in(req, p->hold_ms);
+	receive_lacks_note_policies(req, &order->lacks, p);
 	if (order->count == 0 && p->undecided)
 		answer_problem_effect(req, P_NO_ANSWER, EFFECT_UNKNOWN,
 				      "messages were taken, but it was not recorded that they are paid for: %s; a "
 				      "retry with this Idempotency-Key gets them",
 				      call_problem_text(p->undecided));
-	else if (order->count == 0 && p->failed)
-		call_problem_answer(p->failed);
-	else if (order->count == 0 && p->missing.at)
-		handler_answer_missing(req, "policy", p->missing);
-	else if (order->count == 0 && p->was_refused && !order->in_turn && wait_left_ms(req) > 0)
-		attempt(req);
+	else if (asks_again(req, p))
+		receive(req);
 	else
 		proceed_from(req, false);
 }
@@ -239,12 +235,9 @@ static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
 
-	if (!r && order->count == 0) {
-		call_problem_answer(req->result->failed);
-		return;
-	}
-	if (!r) { /* the client gets the messages that were taken so far */
-		answer_deliveries(req, call_problem_is_unknown(req->result->failed));
+	if (!r) {
+		receive_lacks_note(req, &order->lacks, order->at, req->result->failed);
+		proceed_from(req, false);
 		return;
 	}
 	int64_t taken = reply_outcome(r);
@@ -329,7 +322,8 @@ static void attempt(struct request *req)
 {
 	struct receive_order *order = req->work;
 
-	order->at = 0;
+	order->at = order->rounds = 0;
+	receive_lacks_begin(&order->lacks);
 	receive(req);
 }
 
@@ -394,6 +388,7 @@ static bool keep(struct request *req, const struct receive_order *given)
 	}
 	*order = *given;
 	order->deliveries = deliveries;
+	order->lacks.count = (uint16_t)given->queue_count;
 	order->in_turn = slots->count > 1;
 	req->work = order;
 	return true;

@@ -6,30 +6,31 @@
 #ifndef PATTERND_QUEUE_RECEIVE_H
 #define PATTERND_QUEUE_RECEIVE_H
 
-#include "queues/payment.h"
+#include "queues/receive_lacks.h"
 #include "queues/settle.h"
 
 /* What the request asks for, and what it has received so far. In the request's arena. */
 struct receive_order {
 	const struct text *queues;
 	size_t queue_count;
+	int64_t limit, wait_ms, visibility_ms;
 	bool names_queue; /* each message names its queue */
-	int64_t limit, wait_ms;
 	bool has_visibility_ms, acknowledge;
 	/*
 	 * the queues must exist; false once they were looked at, since they may be deleted during
 	 * the wait
 	 */
 	bool must_exist;
-	int64_t visibility_ms;
+	bool in_turn;      /* the queues are in several slots, so they are asked one after the other */
+	bool was_replayed; /* the latest reply was a replay */
+	uint16_t rounds;   /* calls of this attempt after which a policy admitted nothing */
+	struct receive_lacks lacks;
 	struct text worker;                /* percent-encoded; empty if not given */
 	struct queue_settle *settle;       /* NULL: the request settles nothing */
-	bool in_turn;                      /* the queues are in several slots, so they are asked one after the other */
 	size_t at;                         /* the queue that is asked now; those before it had no more messages */
 	struct queue_delivery *deliveries; /* an array of `limit` items */
 	size_t count, body_bytes;
 	struct queue_payment *payment; /* for the latest reply; NULL: none of its queues has a policy */
-	bool was_replayed;             /* the latest reply was a replay */
 	char ticket_tail[TEXT_DIGITS]; /* the limit, as the end of the ticket */
 };
 

@@ -9,6 +9,7 @@
 
 #include "common/allowance.h"
 #include "rate_limits/policy_cache.h"
+#include "rate_limits/policy_metrics.h"
 
 /* Other callers may take what a look found. After so many tries nothing is granted. */
 enum { TRIES_MAX = 4 };
@@ -35,6 +36,8 @@ static void end(struct request *req, struct allowance a)
 
 	req->work = t->work;
 	req->on_disconnect = t->on_disconnect;
+	if (a.exists && !a.failed && !t->only_finds)
+		policy_metrics_took(t->limits, a.granted, t->most - a.granted);
 	t->done(req, &a);
 }
 
@@ -58,6 +61,7 @@ static void on_asked(struct request *req, const struct reply *r)
 	bool is_free = c->policy.shadow; /* a shadow counts nothing and refuses nothing */
 
 	if (!r && (c->policy.open || is_free)) {
+		t->limits->degraded = true;
 		end(req, (struct allowance){ .exists = true, .granted = t->most });
 		return;
 	}

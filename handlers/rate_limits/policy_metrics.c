@@ -35,17 +35,34 @@ static size_t outcome_of(const struct limit_request *limits, const struct limit_
 	return c->policy.shadow ? SHADOW_REFUSED : REFUSED;
 }
 
+static void count(const struct limit_check *c, size_t outcome, int64_t n)
+{
+	if (named_counts(&kind) && c->account.policy.at && n > 0)
+		named_count(&kind, c->account.policy, outcome, (uint64_t)n);
+}
+
 void policy_metrics_decided(const struct request *req, const struct limit_request *limits)
 {
 	if (req->result && req->result->replayed)
 		return;
 	if (!limits->granted)
 		metrics_count(METRIC_requests_refused);
-	for (size_t i = 0; named_counts(&kind) && i < limits->count; i++) {
+	for (size_t i = 0; i < limits->count; i++) {
 		const struct limit_check *c = &limits->checks[i];
-		if (c->account.policy.at && c->cost > 0)
-			named_count(&kind, c->account.policy, outcome_of(limits, c), 1);
+		count(c, outcome_of(limits, c), c->cost > 0);
 	}
+}
+
+void policy_metrics_took(const struct limit_request *limits, int64_t granted, int64_t refused)
+{
+	const struct limit_check *c = &limits->checks[0];
+	int64_t fitting = !c->policy.shadow ? granted : c->decision.fits ? c->cost : 0;
+
+	if (limits->degraded)
+		fitting = granted;
+	count(c, limits->degraded ? DEGRADED : ALLOWED, fitting);
+	count(c, SHADOW_REFUSED, granted - fitting);
+	count(c, REFUSED, refused);
 }
 
 /* ---- GET /ratelimit/policies/{name}/history ---- */

@@ -16,7 +16,7 @@
 -- places. A message that no connection received was for a daemon that died, or for one that is
 -- subscribing again and will then try all of its tickets. So such an offer lasts only UNHEARD_MS,
 -- and such a daemon does not become a watcher.
-local OFFER_MS, UNHEARD_MS, WAITERS_MS = 1000, 200, 62000
+local OFFER_MS, UNHEARD_MS, PROBE_MS, WAITERS_MS = 1000, 200, 200, 62000
 local ARRIVALS = 100000000000000 -- marks are below it, until the year 5138
 local WAITING = digits(ARRIVALS)
 
@@ -154,7 +154,8 @@ local function waiters_settle(w)
     w.gone[#w.gone + 1] = ticket
     waiters_tell(w.channel, ticket, 0)
   end
-  for _, member in ipairs(next(w.dead) and redis.call('ZRANGE', w.key, '0', '-1') or {}) do
+  local members = next(w.dead) and redis.call('ZRANGE', w.key, '0', '-1') or {}
+  for _, member in ipairs(members) do
     if w.dead[waiters_instance(member)] then
       w.gone[#w.gone + 1] = member
     end
@@ -163,7 +164,9 @@ local function waiters_settle(w)
     redis.call('ZREM', w.key, unpack(w.gone, i, math.min(i + 999, #w.gone)))
   end
   for instance in pairs(w.dead) do
-    waiters_publish(w.channel, instance, '!')
+    if waiters_publish(w.channel, instance, '!') ~= 0 then
+      w.left = members -- of these, some may have vanished as well
+    end
   end
   w.gone, w.late, w.dead = {}, {}, {}
 end
@@ -225,10 +228,12 @@ end
 
 -- waiters_watch(w, at_ms): makes waiters try again by time; call it last. One tries at the end of
 -- an offer. One tries at at_ms, when time makes progress possible (math.huge: never), and one of
--- another daemon OFFER_MS later, in case the first daemon died. w.look_at is when the request
--- itself should try (nil: when it is notified). The last tickets wait the longest, so they watch.
+-- another daemon OFFER_MS later, in case the first daemon died. After an offer, too, another daemon
+-- tries OFFER_MS later, in case that one vanished with the daemon that was called. w.look_at is
+-- when the request itself should try (nil: when it is notified). The request's daemon is alive, so
+-- it watches if it can; else the last tickets, which wait the longest.
 local function waiters_watch(w, at_ms)
-  local busy, lapse_ms = {}, math.huge
+  local busy, lapse_ms, silent = {}, math.huge, {}
   for _, ticket in ipairs(w.called) do
     busy[waiters_instance(ticket)] = true
     lapse_ms = math.min(lapse_ms, w.until_of[ticket])
@@ -236,19 +241,39 @@ local function waiters_watch(w, at_ms)
   if not w.head or math.min(at_ms, lapse_ms) == math.huge then
     return
   end
+  for _, watcher in ipairs(w.watchers) do
+    if watcher.at_ms <= w.now then -- it should have tried
+      silent[waiters_instance(watcher.ticket)] = true
+    end
+  end
+
+  -- A daemon that is connected and silent is on a machine that was suspended or cut off, perhaps
+  -- with other daemons. So one waiter of each other daemon tries, after the waiter that was called
+  -- next. The daemons that do not try are dropped together, once their watchers are late.
+  for _, member in ipairs(w.left or {}) do
+    local instance = waiters_instance(member)
+    if not busy[instance] and not silent[instance] and string.match(member, '^%x') and
+      instance ~= waiters_instance(w.asking) and redis.call('ZSCORE', w.key, member) then
+      silent[instance] = true
+      if waiters_tell(w.channel, member, PROBE_MS) then
+        redis.call('ZADD', w.key, digits(w.now + PROBE_MS), 'w' .. member)
+      end
+    end
+  end
 
   -- appoint(at, but, tickets): makes a daemon that is not in `but` try by `at`: a watcher that does
   -- so anyway, or else the first of `tickets` whose daemon receives the message. Returns its
   -- instance.
   local function appoint(at, but, tickets)
     for _, watcher in ipairs(w.watchers) do
-      if watcher.at_ms <= at and not but[waiters_instance(watcher.ticket)] then
-        return waiters_instance(watcher.ticket)
+      local instance = waiters_instance(watcher.ticket)
+      if watcher.at_ms <= at and not silent[instance] and not but[instance] then
+        return instance
       end
     end
     for _, ticket in ipairs(tickets) do
       local instance = waiters_instance(ticket) or ''
-      if instance ~= '' and not but[instance] and
+      if instance ~= '' and not but[instance] and not silent[instance] and
         (ticket == w.asking or waiters_tell(w.channel, ticket, at - w.now)) then
         redis.call('ZADD', w.key, digits(at), 'w' .. ticket)
         w.watchers[#w.watchers + 1] = { ticket = ticket, at_ms = at }
@@ -263,8 +288,14 @@ local function waiters_watch(w, at_ms)
   at_ms = math.max(at_ms, w.now)
   local last = redis.call('ZRANGE', w.key, '+inf', WAITING, 'BYSCORE', 'REV', 'LIMIT', '0', '16')
   last[#last + 1] = w.head
+  for i = 2, #last do
+    if last[i] == w.asking then
+      last[1], last[i] = last[i], last[1]
+    end
+  end
   if lapse_ms < math.huge then
-    appoint(lapse_ms, busy, last)
+    busy[appoint(lapse_ms, busy, last) or ''] = true
+    appoint(lapse_ms + OFFER_MS, busy, last)
   end
   if at_ms < math.huge then
     local first = appoint(at_ms, {}, { w.head, unpack(last) })

@@ -13,7 +13,7 @@
 -- ended is how many indexes were read to their end; stopped_at is the last name that was looked at
 -- in the next one ('': none). The first `count` names exist; the keys of the others do not.
 -- away: the next index is not on this node (any more, or now).
--- Errors: WRONGTYPE. It takes a millisecond, or 64 names if these take longer.
+-- Errors: WRONGTYPE, CLUSTERDOWN. It takes a millisecond, or 64 names if these take longer.
 --@include time out_of_time star_match
 --@flags allow-cross-slot-keys
 --@reads
@@ -29,7 +29,9 @@ local found, gone = {}, {}
 local function read_index(key, from)
   while true do
     local names = redis.pcall('ZRANGE', key, from, last, 'BYLEX', 'LIMIT', '0', STEP)
-    if names.err and string.find(names.err, 'Script attempted to', 1, true) then
+    if names.err and string.find(names.err, 'cluster is down', 1, true) then
+      error(redis.error_reply('CLUSTERDOWN the cluster is down'))
+    elseif names.err and string.find(names.err, 'Script attempted to', 1, true) then
       return nil
     elseif names.err then
       error(names)

@@ -159,6 +159,11 @@ bool call_problem_is_unknown(const struct call *c)
 	return c->outcome == REDIS_UNKNOWN;
 }
 
+bool call_problem_is_overload(const struct call *c)
+{
+	return c->refusal == SEND_MANY || c->refusal == SEND_BEHIND || c->refusal == SEND_NO_MEMORY;
+}
+
 bool call_problem_is_memory(const struct call *c)
 {
 	return c->outcome == REDIS_ANSWERED && c->error.at && redis_error_of(c->error) == ERROR_OOM;

@@ -17,6 +17,8 @@ struct call;
 void call_problem_answer(struct call *c);
 /* Returns true if the call may have run nevertheless. */
 bool call_problem_is_unknown(const struct call *c);
+/* Returns true if a bound of the daemon kept the call from Redis. */
+bool call_problem_is_overload(const struct call *c);
 /* Returns true if Redis had no memory for it. It did not run. */
 bool call_problem_is_memory(const struct call *c);
 /* Returns the problem of a call for which Redis returned this error. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "call/call_problem.h"
 #include "call/list_names.h"
 #include "call/list_scan.h"
 #include "call/match.h"
@@ -21,9 +22,11 @@ static void finish(struct request *req, struct listing *l)
 
 	out_close(o);
 	out_text(o, "next_cursor", l->next);
-	out_bool(o, "complete", !l->has_gap && (!l->next.at || l->found_count == l->limit));
+	out_bool(o, "complete", !l->unread_slots && (!l->next.at || l->found_count == l->limit));
 	if (l->unreadable)
 		out_int(o, "unreadable", l->unreadable);
+	if (l->unread_slots)
+		out_int(o, "unread_slots", l->unread_slots);
 	answer_end(req);
 }
 
@@ -38,8 +41,12 @@ static void on_look(struct request *req, const struct reply *reply)
 	const struct found *f = &l->found[req->result->tag];
 
 	l->looks_owed--;
+	if (req->result->failed && listing_has_failed(l, req->result->failed))
+		return;
 	if (reply)
 		l->of->item(req->answer.out, req, f->name, f->part, reply);
+	else if (req->result->failed)
+		l->unread_slots++;
 	else /* an index has the daemon's names only, so another program or a newer daemon wrote to this key */
 		l->unreadable += l->of->is_indexed;
 	if (l->looks_owed == 0)
@@ -62,6 +69,8 @@ static void answer(struct request *req, struct listing *l)
 		struct call *c = l->of->look(req, l->found[i].name, l->found[i].part);
 		call_tag(c, i);
 		call_skip_foreign(c);
+		if (listing_is_partial())
+			call_may_fail(c);
 		call_send(c, on_look);
 	}
 }
@@ -78,6 +87,8 @@ static void proceed(struct request *req, struct listing *l)
 {
 	if (l->found_count < l->limit && l->next.at && loop_now_us() < l->until_us)
 		look_further(req, l);
+	else if (!l->has_read && l->failed)
+		call_problem_answer(l->failed);
 	else
 		answer(req, l);
 }

@@ -103,9 +103,32 @@ static void forget(struct request *req, struct listing *l, const struct reply *r
 		answer_no_memory(req, EFFECT_NONE);
 }
 
+/* Leaves out that many slots, and then those whose servers cannot be asked. */
+static void pass_over(struct request *req, struct listing *l, int count)
+{
+	int from = l->slot;
+
+	l->slot += count;
+	while (l->slot < REDIS_SLOTS && node_is_away(cluster_node(l->slot)))
+		l->slot++;
+	if (l->slot == from)
+		return;
+	l->unread_slots += l->slot - from;
+	l->name = TEXT("");
+	l->next = l->slot < REDIS_SLOTS ? cursor_at(req, l->slot, l->name) : (struct text){ 0 };
+}
+
 static void on_page(struct request *req, const struct reply *r)
 {
 	struct listing *l = req->work;
+
+	if (!r) {
+		if (listing_has_failed(l, req->result->failed))
+			return;
+		pass_over(req, l, cluster_slots_from(l->slot, REDIS_SLOTS));
+		l->proceed(req, l);
+		return;
+	}
 	int64_t ended = reply_int(r, NAME_PAGE_ENDED), names = reply_int(r, NAME_PAGE_COUNT);
 	size_t i = NAME_PAGE_NAMES;
 
@@ -113,13 +136,14 @@ static void on_page(struct request *req, const struct reply *r)
 		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "name_page returned an unexpected reply");
 		return;
 	}
+	l->has_read = true;
 	size_t end = i + (size_t)names;
 	for (; i < end && l->found_count < l->limit; i++)
 		listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
 	bool is_away = reply_outcome(r) == NAME_PAGE_AWAY;
 	if (is_away) { /* that slot moves, or has moved, and is left out */
 		topology_refresh();
-		l->has_gap = true;
+		l->unread_slots++;
 	}
 	if (i < end) { /* the page is full, and at least one is left */
 		struct text last = l->found[l->found_count - 1].name;
@@ -139,6 +163,14 @@ static void on_page(struct request *req, const struct reply *r)
 
 void list_names(struct request *req, struct listing *l)
 {
+	bool is_partial = listing_is_partial();
+
+	if (is_partial)
+		pass_over(req, l, 0);
+	if (l->slot == REDIS_SLOTS) {
+		l->proceed(req, l);
+		return;
+	}
 	struct call *c = call_script(req, &name_page_script);
 	const char *prefix = config()->prefix;
 
@@ -151,5 +183,7 @@ void list_names(struct request *req, struct listing *l)
 	call_text(c, l->match);
 	call_int(c, (int64_t)(l->limit - l->found_count) + 1);
 	call_text(c, tags_from(req, l->slot, l->asked));
+	if (is_partial)
+		call_may_fail(c);
 	call_send(c, on_page);
 }

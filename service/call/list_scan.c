@@ -8,6 +8,7 @@
 #include "call/match.h"
 #include "process/config.h"
 #include "request/request.h"
+#include "topology/cluster.h"
 #include "topology/slot.h"
 #include "topology/topology.h"
 
@@ -173,9 +174,30 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 	}
 }
 
+/* Leaves out the present node. */
+static void pass_over(struct request *req, struct listing *l)
+{
+	int next = topology_next_node(l->slot);
+
+	l->unread_slots += (int)cluster_slots_of(cluster_node(l->slot));
+	l->slot = next == REDIS_ANYWHERE ? REDIS_SLOTS : next;
+	l->step = TEXT("0");
+	l->after = 0;
+	l->next = next == REDIS_ANYWHERE ? (struct text){ 0 } : cursor_at(req, next, l->step);
+}
+
 static void on_scan(struct request *req, const struct reply *reply)
 {
 	struct listing *l = req->work;
+
+	if (!reply) {
+		if (listing_has_failed(l, req->result->failed))
+			return;
+		pass_over(req, l);
+		l->proceed(req, l);
+		return;
+	}
+	l->has_read = true;
 	struct text next_step = l->of->is_channels ? TEXT("0") : reply_text(reply, SCAN_STEP);
 
 	keep(req, l, l->of->is_channels ? reply : reply_item(reply, SCAN_KEYS), next_step);
@@ -198,6 +220,8 @@ static void scan(struct request *req, struct listing *l)
 		call_string(c, "TYPE");
 		call_string(c, l->type);
 	}
+	if (listing_is_partial())
+		call_may_fail(c);
 	call_send(c, on_scan);
 }
 
@@ -209,12 +233,18 @@ static void list_channels(struct request *req, struct listing *l)
 	call_at(c, l->slot);
 	call_string(c, "SHARDCHANNELS");
 	call_text(c, pattern_of(req, l->of, l->glob));
+	if (listing_is_partial())
+		call_may_fail(c);
 	call_send(c, on_scan);
 }
 
 void list_scan(struct request *req, struct listing *l)
 {
-	if (l->of->is_channels)
+	while (listing_is_partial() && l->slot < REDIS_SLOTS && node_is_away(cluster_node(l->slot)))
+		pass_over(req, l);
+	if (l->slot == REDIS_SLOTS)
+		l->proceed(req, l);
+	else if (l->of->is_channels)
 		list_channels(req, l);
 	else
 		scan(req, l);

@@ -44,15 +44,29 @@ struct listing {
 	 * step's cursor and the last hash listed, so that keys that are added or removed do not
 	 * hide others.
 	 */
-	int slot;         /* selects the node of a Cluster that is asked; else REDIS_ANYWHERE */
-	struct text step; /* the cursor of a SCAN step */
-	uint64_t after;   /* only keys with a greater hash */
-	const char *type; /* only keys of this type; NULL: any type */
-	struct text name; /* only names after this one, in an index */
-	int asked;        /* number of indexes in the present call */
-	bool has_gap;     /* an index could not be read */
-	int unreadable;   /* names of this page whose keys are foreign */
+	int slot;            /* selects the node of a Cluster that is asked; else REDIS_ANYWHERE */
+	struct text step;    /* the cursor of a SCAN step */
+	uint64_t after;      /* only keys with a greater hash */
+	const char *type;    /* only keys of this type; NULL: any type */
+	struct text name;    /* only names after this one, in an index */
+	int asked;           /* number of indexes in the present call */
+	int unread_slots;    /* of a Cluster, whose names this page may lack */
+	bool has_read;       /* a server answered */
+	struct call *failed; /* a call that failed; NULL: none */
+	int unreadable;      /* names of this page whose keys are foreign */
 };
+
+/*
+ * Returns true if servers that cannot be asked are passed over, since another one of the Cluster
+ * can be asked. The calls then may fail, and listing_has_failed takes their failures.
+ */
+bool listing_is_partial(void);
+
+/*
+ * Call it if a call failed. Returns true if the request was answered: the daemon itself is
+ * overloaded.
+ */
+bool listing_has_failed(struct listing *l, struct call *failed);
 
 /* Copies a name that was found. The listing must have room for it. */
 void listing_keep(struct request *req, struct listing *l, struct found f);

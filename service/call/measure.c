@@ -6,6 +6,7 @@
 #include "core/loop.h"
 #include "process/metrics.h"
 #include "request/request.h"
+#include "topology/topology.h"
 
 /* After a scrape, rounds are made for SCRAPES_END_US, five minutes. */
 enum { MOST_MEASURES = 4, ROUND_US = 1000 * MEASURE_ROUND_MS, SCRAPES_END_US = 300000000 };
@@ -39,7 +40,7 @@ static void on_measured(struct request *req, const struct reply *r)
 {
 	const struct measure *m = measures[kind_at];
 
-	has_failed = !r && req->result->failed;
+	has_failed = !r && req->result->failed && !topology_is_cluster();
 	if (!r || m->kind->names[name_at].born != asked)
 		return;
 	m->read(named_measured(m->kind, name_at), req, r);
@@ -73,7 +74,7 @@ static void ask(const struct measure *m)
 
 /*
  * Asks about the next name of this round. A round ends with the last name, or if Redis did not
- * answer.
+ * answer; in a Cluster another server may answer.
  */
 static void ask_next(void)
 {

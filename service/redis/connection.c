@@ -259,7 +259,7 @@ static void handshake_step(struct redis_connection *c, const struct reply *reply
 {
 	if (!handshake_reply(&c->handshake, reply))
 		connection_lost(c, "%s", c->handshake.why);
-	else if (c->handshake.pending == 0 && !handshake_ask_permissions(&c->handshake, &c->out))
+	else if (c->handshake.pending == 0 && !handshake_ask_more(&c->handshake, &c->out))
 		connection_lost(c, "no memory for the handshake");
 	else if (c->handshake.pending == 0)
 		become_ready(c);

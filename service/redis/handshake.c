@@ -61,11 +61,24 @@ bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, boo
 	       (!(url->replica && url->kind == REDIS_CLUSTER) ||
 		send(h, out, STEP_READONLY, (struct text[]){ TEXT("READONLY") }, 1)) &&
 	       send(h, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
-	       (!takes_calls || send(h, out, STEP_USER, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2));
+	       (takes_calls ? send(h, out, STEP_USER, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2)
+			    : send(h, out, STEP_ID, (struct text[]){ TEXT("CLIENT"), TEXT("ID") }, 2));
 }
 
-bool handshake_ask_permissions(struct redis_handshake *h, struct resp_buffer *out)
+static bool ask_tracking(struct redis_handshake *h, struct resp_buffer *out)
 {
+	char digits[TEXT_DIGITS];
+	struct text tracking[] = { TEXT("CLIENT"), TEXT("TRACKING"), TEXT("ON"),
+				   TEXT("OPTIN"),  TEXT("REDIRECT"), text_of_int(h->client_id, digits) };
+
+	h->client_id = 0;
+	return send(h, out, STEP_TRACKING, tracking, 6);
+}
+
+bool handshake_ask_more(struct redis_handshake *h, struct resp_buffer *out)
+{
+	if (h->client_id > 0)
+		return ask_tracking(h, out);
 	struct text args[PERMISSION_ARGS];
 	size_t count = h->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
 	bool ok = true;
@@ -233,7 +246,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 
 static bool check_error(struct redis_handshake *h, enum handshake_step step, const char *text)
 {
-	if (step == STEP_NAME)
+	if (step == STEP_NAME || step == STEP_ID || step == STEP_TRACKING)
 		return true; /* optional */
 	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
 		snprintf(h->server, sizeof(h->server), "redis (INFO is not permitted)");
@@ -280,6 +293,10 @@ bool handshake_reply(struct redis_handshake *h, const struct reply *reply)
 		return check_permission(h, step, reply);
 	if (reply->type == REPLY_ERROR)
 		return check_error(h, step, reply->text.at);
+	if (step == STEP_ID)
+		h->client_id = reply->type == REPLY_INTEGER ? reply->integer : 0;
+	if (step == STEP_ID)
+		return true;
 	if (step == STEP_INFO)
 		return reply->type == REPLY_TEXT ? check_info(h, reply->text) : reject(h, "its INFO is not text");
 	if (reply->type != REPLY_STATUS && reply->type != REPLY_TEXT) {

@@ -5,6 +5,9 @@
  * It sends AUTH, SELECT, READONLY (to a replica in a Cluster), INFO, and asks whether the user may
  * run the commands of the scripts (redis/permissions.h). INFO must show a recent version, a master
  * (unless it is to be read as a replica) and a safe configuration.
+ *
+ * A connection for subscriptions asks for CLIENT TRACKING with OPTIN instead, redirected to itself.
+ * It tracks no key, so it costs nothing; but Redis then reports FLUSHALL and FLUSHDB.
  */
 #ifndef PATTERND_REDIS_HANDSHAKE_H
 #define PATTERND_REDIS_HANDSHAKE_H
@@ -19,7 +22,7 @@
 #include "redis/resp.h"
 #include "redis/url.h"
 
-enum { HANDSHAKE_COMMANDS = 6 };
+enum { HANDSHAKE_COMMANDS = 7 };
 
 /* The memory of the server, as of its latest INFO. */
 struct redis_memory {
@@ -27,7 +30,17 @@ struct redis_memory {
 	int64_t at_us;       /* 0: not known */
 };
 
-enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_READONLY, STEP_INFO, STEP_USER, STEP_PERMISSION };
+enum handshake_step {
+	STEP_AUTH,
+	STEP_SELECT,
+	STEP_NAME,
+	STEP_READONLY,
+	STEP_INFO,
+	STEP_USER,
+	STEP_PERMISSION,
+	STEP_ID,
+	STEP_TRACKING
+};
 
 struct redis_handshake {
 	const struct redis_url *url; /* (ref) */
@@ -35,6 +48,7 @@ struct redis_handshake {
 	enum handshake_step steps[HANDSHAKE_COMMANDS];
 	size_t at;                         /* replies so far */
 	size_t asked;                      /* commands before the questions about permissions */
+	int64_t client_id;                 /* of a connection for subscriptions; 0: it is not to be used any more */
 	size_t pending;                    /* replies that have not arrived */
 	bool rejected;                     /* a retry would fail the same way */
 	bool auth_failed;                  /* the server rejected user or password */
@@ -49,16 +63,16 @@ struct redis_handshake {
 };
 
 /*
- * Writes the commands; the last one is ACL WHOAMI, if the connection takes calls. It overwrites
- * `h`. False: memory ran out.
+ * Writes the commands; the last one is ACL WHOAMI if the connection takes calls, else CLIENT ID. It
+ * overwrites `h`. False: memory ran out.
  */
 bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool takes_calls, struct resp_buffer *out);
 
 /*
- * Call it when no reply is pending. Writes the questions about the user's permissions, if any are
- * left. False: memory ran out.
+ * Call it when no reply is pending. Writes the questions about the user's permissions, or CLIENT
+ * TRACKING, if any are left. False: memory ran out.
  */
-bool handshake_ask_permissions(struct redis_handshake *h, struct resp_buffer *out);
+bool handshake_ask_more(struct redis_handshake *h, struct resp_buffer *out);
 
 /* Handles the next reply. False: the server cannot be used; `why` has the reason. */
 bool handshake_reply(struct redis_handshake *h, const struct reply *reply);

@@ -356,7 +356,9 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 		return;
 	}
 	if (is_message(kind)) {
-		if (s->renewal == NOT_RENEWED || !is_known(s, reply))
+		if (text_is(reply_text(reply, 1), "__redis__:invalidate"))
+			s->callbacks->emptied(s);
+		else if (s->renewal == NOT_RENEWED || !is_known(s, reply))
 			s->callbacks->message(s, reply_text(reply, 1), reply_text(reply, 2));
 		return;
 	}

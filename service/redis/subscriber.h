@@ -28,6 +28,7 @@ struct subscriber_callbacks {
 	void (*renew)(struct subscriber *s);                           /* call subscriber_renew for each channel */
 	void (*subscribed)(struct subscriber *s, struct text channel); /* messages of the channel follow */
 	void (*message)(struct subscriber *s, struct text channel, struct text message);
+	void (*emptied)(struct subscriber *s); /* all keys of the server were deleted at once */
 	/*
 	 * The server ended a sharded channel, whose slot moves. Returns false if it is not
 	 * subscribed here.

@@ -7,9 +7,9 @@
  *	stream_comment(s, "kept");
  *	stream_end(s);
  *
- * Events wait in memory until the client reads them. If the client disconnects, or is too far
- * behind, the stream ends. `ended` is called exactly once for each stream, also after stream_end,
- * and the stream is freed when it returns.
+ * Events wait in memory until the client reads them; streams share equal events that follow each
+ * other. If the client disconnects, or is too far behind, the stream ends. `ended` is called
+ * exactly once for each stream, also after stream_end, and the stream is freed when it returns.
  */
 #ifndef PATTERND_STREAM_H
 #define PATTERND_STREAM_H
@@ -34,7 +34,7 @@ struct stream_callbacks {
  */
 struct stream *stream_begin(struct request *req, const struct stream_callbacks *callbacks, void *context);
 
-/* `data` is usually one line of JSON. */
+/* `data` is usually one line of JSON; `event` is static. */
 void stream_event(struct stream *s, const char *event, struct text data);
 void stream_comment(struct stream *s, const char *text);
 

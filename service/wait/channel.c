@@ -314,6 +314,14 @@ static void on_message(struct subscriber *s, struct text name, struct text messa
 		callbacks->message(ch, message);
 }
 
+/* The wait queues are gone, so all waiters join again. */
+static void on_emptied(struct subscriber *s)
+{
+	for (struct channel *ch = channels; ch; ch = ch->next)
+		if (ch->subscriber == s && ch->first)
+			callbacks->message(ch, TEXT("! 0"));
+}
+
 static double channels_open(void)
 {
 	return count;
@@ -326,6 +334,7 @@ bool channel_open(const struct channel_callbacks *to)
 								 .renew = on_renew,
 								 .subscribed = on_subscribed,
 								 .message = on_message,
+								 .emptied = on_emptied,
 								 .unsubscribed = on_taken_away,
 								 .misdirected = on_misdirected };
 

@@ -39,7 +39,7 @@ static void begin_attempt(struct waiter *w)
 	int64_t until_ms = (w->deadline.due_us - loop_now_us()) / 1000;
 
 	w->state = WAITER_ATTEMPTING;
-	w->subscribed = waiter_is_subscribed(w);
+	waiter_begin(w);
 	w->retry_due = false;
 	loop_timer_stop(&w->look);
 	w->attempted_us = loop_now_us();
@@ -126,7 +126,6 @@ void wait_on_none(struct request *req)
 	loop_timer_stop(&w->look);
 	w->queued_us = 0;
 	w->retry_due = false; /* that wake-up was for the channels that it left */
-	w->subscribed = true;
 }
 
 void wait_shares(struct request *req)
@@ -235,26 +234,28 @@ bool wait_park(struct request *req, void (*retry)(struct request *req))
 	w->state = WAITER_PARKED;
 	if (!w->queued_us)
 		w->queued_us = w->attempted_us;
-	if (w->retry_due || w->expired || (!w->subscribed && waiter_is_subscribed(w)))
+	if (w->retry_due || w->expired || waiter_has_missed(w))
 		waiter_make_ready(w);
 	return true;
 }
 
-/* Calls a script for each slot. */
+/* Calls a script for each slot. A server that no attempt reached does not have the ticket. */
 static void leave_queues(const struct waiter *w)
 {
 	struct text keys[MAX_CHANNELS];
-	bool has_left[MAX_CHANNELS] = { false };
+	bool has_left[MAX_CHANNELS];
 	char ticket[TICKET_SIZE];
 	size_t len = ticket_print(ticket, w->number, w->tail);
 
+	for (size_t i = 0; i < w->count; i++)
+		has_left[i] = !(w->reached & 1U << i);
 	for (size_t i = 0; i < w->count; i++) {
 		size_t count = 0;
 		if (has_left[i])
 			continue;
 		for (size_t j = i; j < w->count; j++) {
 			struct text name = w->channels[j].channel->name;
-			if (topology_slot(name) != topology_slot(w->channels[i].channel->name))
+			if (has_left[j] || topology_slot(name) != topology_slot(w->channels[i].channel->name))
 				continue;
 			keys[count++] = ticket_key(name);
 			has_left[j] = true;
@@ -298,9 +299,17 @@ static void retry(struct waiter *w)
 	w->retry(req);
 }
 
+static bool is_served(const struct waiter *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (topology_serves(w->channels[i].channel->name))
+			return true;
+	return false;
+}
+
 /*
- * A waiter stays parked while its server is not reachable, while memory for an attempt is missing,
- * and while the attempt of another request may answer it.
+ * A waiter stays parked while none of its servers is reachable, while memory for an attempt is
+ * missing, and while the attempt of another request may answer it.
  */
 static bool may_retry(const struct waiter *w)
 {
@@ -310,8 +319,7 @@ static bool may_retry(const struct waiter *w)
 		return false;
 	if (w->expired || w->count == 0)
 		return true;
-	assert(w->channels[0].channel);
-	return topology_serves(w->channels[0].channel->name) && !budget_is_full();
+	return is_served(w) && !budget_is_full();
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "process/metrics.h"
+#include "topology/topology.h"
 
 #define LONGEST_MS (INT64_MAX / 2000) /* limit of a timer: in microseconds it fits, even after the present time */
 
@@ -71,6 +72,12 @@ void waiter_look_in(struct waiter *w, int64_t ms)
 
 /* ---- Callbacks of channels ---- */
 
+/* Returns the bit of a channel in `heard` and `reached`. */
+static uint16_t bit_of(const struct channel_waiter *p)
+{
+	return (uint16_t)(1U << (p - p->waiter->channels));
+}
+
 /* lua/lib/waiters.lua has the form of messages. */
 static void on_message(struct channel *ch, struct text message)
 {
@@ -90,17 +97,20 @@ static void on_message(struct channel *ch, struct text message)
 		}
 }
 
-/* Messages are missed until the next subscription, after which all are attempted once more. */
+/*
+ * Messages are missed until the next subscription, after which all are attempted once more. A
+ * waiter does not need all its channels for that: the server of another one may stay away.
+ */
 static void on_unsubscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		p->waiter->subscribed = false;
+		p->waiter->heard &= (uint16_t)~bit_of(p);
 }
 
 static void on_subscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		if (p->waiter->state == WAITER_PARKED && !p->waiter->subscribed && waiter_is_subscribed(p->waiter))
+		if (p->waiter->state == WAITER_PARKED && !(p->waiter->heard & bit_of(p)))
 			waiter_make_ready(p->waiter);
 }
 
@@ -113,12 +123,35 @@ bool waiter_open(void)
 
 /* ---- The channels of a waiter ---- */
 
+static void begin_at(struct channel_waiter *p)
+{
+	if (p->channel->state == CHANNEL_SUBSCRIBED)
+		p->waiter->heard |= bit_of(p);
+	if (!topology_is_away(p->channel->name))
+		p->waiter->reached |= bit_of(p);
+}
+
+void waiter_begin(struct waiter *w)
+{
+	w->heard = 0;
+	for (size_t i = 0; i < w->count; i++)
+		begin_at(&w->channels[i]);
+}
+
+bool waiter_has_missed(const struct waiter *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (!(w->heard & bit_of(&w->channels[i])) && w->channels[i].channel->state == CHANNEL_SUBSCRIBED)
+			return true;
+	return false;
+}
+
 bool waiter_is_subscribed(const struct waiter *w)
 {
 	for (size_t i = 0; i < w->count; i++)
-		if (w->channels[i].channel->state != CHANNEL_SUBSCRIBED)
-			return false;
-	return true;
+		if (w->channels[i].channel->state == CHANNEL_SUBSCRIBED)
+			return true;
+	return false;
 }
 
 bool waiter_join(struct waiter *w, struct text name)
@@ -126,11 +159,11 @@ bool waiter_join(struct waiter *w, struct text name)
 	struct channel_waiter *p = &w->channels[w->count];
 
 	assert(w->count < w->size);
-	p->waiter = w;
+	*p = (struct channel_waiter){ .waiter = w };
 	if (!channel_join(p, name))
 		return false;
 	w->count++;
-	w->subscribed = waiter_is_subscribed(w);
+	begin_at(p);
 	return true;
 }
 

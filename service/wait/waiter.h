@@ -31,7 +31,8 @@ enum waiter_state { WAITER_ATTEMPTING, WAITER_PARKED, WAITER_READY };
 struct waiter {
 	struct request *req; /* (ref) */
 	enum waiter_state state;
-	bool subscribed;                  /* its channels were subscribed when this attempt began */
+	uint16_t heard;                   /* bits: channels that were subscribed when this attempt began */
+	uint16_t reached;                 /* bits: channels whose servers an attempt may have reached */
 	bool retry_due;                   /* a wake-up arrived during this attempt */
 	bool expired;                     /* its time to wait has ended */
 	bool shares;                      /* wait_shares was called */
@@ -59,7 +60,16 @@ bool waiter_join(struct waiter *w, struct text name);
 /* Leaves all its channels. */
 void waiter_leave(struct waiter *w);
 
-/* Returns true if messages that are published on its channels arrive. */
+/*
+ * Call it when an attempt begins: messages of the channels that are subscribed now are not missed.
+ */
+void waiter_begin(struct waiter *w);
+/*
+ * Returns true if one of its channels was subscribed since then, so the attempt may have missed a
+ * message.
+ */
+bool waiter_has_missed(const struct waiter *w);
+/* Returns true if one of its channels is subscribed. */
 bool waiter_is_subscribed(const struct waiter *w);
 
 /* Has it attempted in that many milliseconds, if nothing wakes it earlier. */

@@ -267,6 +267,8 @@ static void must_be_missed(const char *take, const char *rule)
 TEST(each_permission_is_missed)
 {
 	static const char *const optional[] = { "+client|setname",
+						"+client|id",
+						"+client|tracking",
 						"+info",
 						"+select",
 						"+scan",

@@ -117,6 +117,29 @@ TEST(test_temporary_folder)
 	assert_int_equal(rmdir(dir), 0); /* nothing remained in it */
 }
 
+/* A killed daemon leaves its folder. The next one removes it, but not one that is in use. */
+TEST(test_left_temporary_folder)
+{
+	char variable[256];
+	struct daemon other = { 0 };
+
+	snprintf(variable, sizeof(variable), "TMPDIR=%s", dir);
+	const char *const with_dir[] = { variable, NULL };
+	patternd.proc.env = other.proc.env = with_dir;
+	daemon_start(&patternd, "--embedded");
+	daemon_start(&other, "--embedded");
+	pid_t redis = proc_child_of(patternd.proc.pid);
+	daemon_kill(&patternd);
+	wait_until(!proc_runs(redis), END_MS);
+	daemon_start(&patternd, "--embedded");
+	struct client *c = client_open(other.port);
+	assert_status(http(c, "POST", "/pv/home", NULL), 200);
+	client_close(c);
+	daemon_stop(&patternd);
+	daemon_stop(&other);
+	assert_int_equal(rmdir(dir), 0); /* nothing remained in it */
+}
+
 TEST(test_no_such_program)
 {
 	int status =

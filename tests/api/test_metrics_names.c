@@ -134,6 +134,34 @@ TEST(decisions_of_policies_are_counted)
 	assert_value("requests_refused_total", refused + 3);
 }
 
+/* A delivery is one decision of its queue's policy, whether it was handed out or held back. */
+TEST(decisions_about_deliveries_are_counted)
+{
+	static const char four[] = "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3},{\"body\":4}]}";
+
+	for (int is_shadow = 0; is_shadow < 2; is_shadow++) {
+		const char *name = is_shadow ? "paid-shade" : "paid";
+		char target[64], body[128], id[128];
+		snprintf(target, sizeof(target), "/ratelimit/policies/%s", name);
+		snprintf(body, sizeof(body), "{\"limit\":2,\"window_ms\":600000%s}",
+			 is_shadow ? ",\"shadow\":true" : "");
+		assert_status(http(client, "PUT", target, body), 201);
+		snprintf(target, sizeof(target), "/queues/%s", name);
+		snprintf(body, sizeof(body), "{\"policy\":{\"name\":\"%s\",\"key\":\"k\"}}", name);
+		assert_status(http(client, "PUT", target, body), 201);
+		snprintf(target, sizeof(target), "/queues/%s/messages", name);
+		assert_status(http(client, "POST", target, four), 201);
+		snprintf(target, sizeof(target), "/queues/%s/receive", name);
+		struct answer a = http(client, "POST", target, "{\"limit\":10}");
+		assert_int_equal(json_array_size(json_at(a, "/messages")), is_shadow ? 4 : 2);
+		snprintf(id, sizeof(id), "ratelimit_decisions_total{policy=\"%s\",outcome=\"allowed\"}", name);
+		assert_value(id, 2);
+		snprintf(id, sizeof(id), "ratelimit_decisions_total{policy=\"%s\",outcome=\"%s\"}", name,
+			 is_shadow ? "shadow_refused" : "refused");
+		assert_value(id, 2);
+	}
+}
+
 TEST(acquisitions_and_waits_of_locks_are_counted)
 {
 	struct answer a = http(client, "POST", "/locks/jobs", "{\"ttl_ms\":600000}");

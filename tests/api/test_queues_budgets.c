@@ -117,6 +117,51 @@ TEST(a_shadow_admits_all)
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 5);
 }
 
+/*
+ * The policy of the first queue admits nothing, or does not exist. The messages of the other queue
+ * are received all the same, and the first queue spends nothing for them.
+ */
+TEST(a_queue_that_its_policy_holds_leaves_the_others)
+{
+	static const char *const bodies[] = {
+		"{\"queues\":[\"q\",\"other\"],\"limit\":3}",
+		"{\"queues\":[\"q\",\"other\"],\"limit\":3,\"acknowledge\":true}",
+		"{\"queues\":[\"q\",\"other\"],\"limit\":3,\"wait_ms\":20000}",
+		"{\"queues\":[\"q\",\"other\"],\"limit\":3}",
+	};
+	bool is_one_slot = !redis.cluster;
+
+	for (int missing = 0; missing < 2; missing++)
+		for (size_t i = 0; i < ROWS(bodies) - !is_one_slot; i++) {
+			bool has_key = i == ROWS(bodies) - 1;
+			put_policy("{\"limit\":1,\"window_ms\":600000}");
+			configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+			send_many(3, "");
+			assert_status(http(client, "POST", "/queues/other/messages",
+					   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3}]}"),
+				      201);
+			if (missing)
+				assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
+			else
+				assert_status(take(1), 200);
+			struct answer a = http(client, "POST", "/queues/receive", bodies[i],
+					       has_key ? "Idempotency-Key: k" : "X-None: 1");
+			assert_int_equal(count_in(a), 3);
+			assert_string_equal(text_at(a, "/messages/0/queue"), "other");
+			assert_counts(3, 0, 0, 0);
+			if (missing)
+				assert_string_equal(text_at(a, "/unanswered/0/queue"), "q");
+			else
+				assert_null(json_object_get(a.json, "unanswered"));
+			if (has_key)
+				assert_string_equal(text_at(http(client, "POST", "/queues/receive", bodies[i],
+								 "Idempotency-Key: k"),
+							    "/messages/2/receipt"),
+						    text_at(a, "/messages/2/receipt"));
+			forget_all(state);
+		}
+}
+
 TEST(two_queues_share_one_budget)
 {
 	put_policy("{\"limit\":3,\"window_ms\":60000}");

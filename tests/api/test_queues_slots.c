@@ -262,6 +262,9 @@ TEST(a_node_that_does_not_answer_leaves_the_others)
 	send(low, 2);
 	struct answer not_asked = receive(queues(low, high, middle, ",\"limit\":9"));
 	struct answer none = receive(queues(high, middle, low, ""));
+	char alone[64];
+	snprintf(alone, sizeof(alone), "/queues/%s/receive", high);
+	struct answer one = http(pair.c[0], "POST", alone, NULL);
 	wake_last_node();
 	/*
 	 * The command was sent and got no reply: messages may be gone, and the answer states that.
@@ -275,20 +278,34 @@ TEST(a_node_that_does_not_answer_leaves_the_others)
 	/* The command was not sent, so nothing happened at that queue. */
 	assert_status(not_asked, 200);
 	must_have(not_asked, 0, low, 2);
-	assert_null(json_object_get(not_asked.json, "unanswered"));
-	assert_problem(none, 503, "redis_unavailable", "none");
+	struct answer without[] = { not_asked, none };
+	for (int i = 0; i < 2; i++) {
+		assert_status(without[i], 200);
+		assert_int_equal(json_array_size(json_at(without[i], "/unanswered")), 1);
+		assert_string_equal(text_at(without[i], "/unanswered/0/queue"), high);
+		assert_string_equal(text_at(without[i], "/unanswered/0/effect"), "none");
+	}
+	assert_int_equal(json_array_size(json_at(none, "/messages")), 0);
+	assert_problem(one, 503, "redis_unavailable", "none");
 }
 
 /*
- * The first queue is empty and the second does not reply: nothing was received, so the answer is
- * the same as for one queue.
+ * One queue does not reply, and the others are empty: messages of it may be gone, and the answer
+ * names it, also after a wait at the others.
  */
-TEST(the_first_that_does_not_answer_is_unknown)
+TEST(one_that_does_not_answer_is_named_without_a_message)
 {
-	proc_signal(last_node(), SIGSTOP);
-	struct answer a = receive(queues(low, high, middle, ",\"acknowledge\":true"));
-	wake_last_node();
-	assert_problem(a, 504, "no_answer", "unknown");
+	static const char *const rests[] = { ",\"acknowledge\":true", ",\"acknowledge\":true,\"wait_ms\":3000" };
+
+	for (int i = 0; i < 2; i++) {
+		proc_signal(last_node(), SIGSTOP);
+		struct answer a = receive(queues(low, high, middle, rests[i]));
+		wake_last_node();
+		assert_status(a, 200);
+		assert_int_equal(json_array_size(json_at(a, "/messages")), 0);
+		assert_string_equal(text_at(a, "/unanswered/0/queue"), high);
+		assert_string_equal(text_at(a, "/unanswered/0/effect"), "unknown");
+	}
 }
 
 /* The receive settles deliveries of three queues, and one queue cannot be reached. */

@@ -3,6 +3,8 @@
  * have no node; nodes leave for good. The daemon bounds the hops, refuses quickly with effect none,
  * and recovers.
  */
+#include <signal.h>
+
 #include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
@@ -280,15 +282,21 @@ static void assign_last_slots(struct redis_server *of, const char *to)
 	}
 }
 
-/* Moves the slots of node 2 to node 0, without their wait queue. Then all nodes forget node 2. */
+/*
+ * Moves the slots of node 2 to node 0, without their wait queue. Then all nodes forget node 2. The
+ * daemon is stopped at first: its waiters would join again, and a slot with keys cannot be
+ * assigned.
+ */
 static void dismiss_node_2(void)
 {
 	/* Node 2 first: otherwise it would claim the slots again, by its epoch. */
 	static const int informed[] = { 2, 0, 1 };
 
+	proc_signal(&patternd.proc, SIGSTOP);
 	server_command(&cluster.nodes[2].server, "FLUSHALL");
 	for (int i = 0; i < 3; i++)
 		assign_last_slots(&cluster.nodes[informed[i]].server, cluster.nodes[0].id);
+	proc_signal(&patternd.proc, SIGCONT);
 	cluster_wait_well(&cluster);
 	for (int i = 0; i < 2; i++)
 		server_command(&cluster.nodes[i].server, "CLUSTER FORGET %s", cluster.nodes[2].id);

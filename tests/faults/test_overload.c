@@ -24,6 +24,7 @@ enum {
 	BODY_BYTES = 1000000,
 	CLIENTS = 200,
 	ANSWER_MS = 10000,
+	BEHIND_BYTES = 4 * MIB, /* that a listener may be behind */
 };
 #define LIMIT "33554432"
 
@@ -294,6 +295,53 @@ TEST(answers_that_are_not_read)
 	client_forget(c);
 	assert_memory_back(before_kib);
 	client_close(c);
+	daemon_stop(&patternd);
+}
+
+static struct raw *listener(void)
+{
+	struct raw *r = raw_connect(patternd.port);
+	int least = 2048;
+
+	setsockopt(raw_fd(r), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+	raw_text(r, "GET /topics/stream?name=m* HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	return r;
+}
+
+static struct answer post_text(struct client *c, const char *target, size_t len)
+{
+	char *body = malloc(len + 32);
+	int n = sprintf(body, "{\"body\":\"");
+
+	memset(body + n, 'x', len);
+	strcpy(body + n + len, "\"}");
+	struct answer a = http(c, "POST", target, body);
+	free(body);
+	return a;
+}
+
+/*
+ * A message counts once for all its listeners, so idle ones refuse nothing to others. Beyond the
+ * bound of a listener, the daemon drops what it holds for it.
+ */
+TEST(listeners_that_do_not_read)
+{
+	start("8000");
+	struct client *c = client_open(patternd.port);
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = listener();
+		assert_status(raw_head(clients[i], ANSWER_MS), 200);
+	}
+	long before = metric_of(&patternd, "request_memory_bytes");
+	for (int behind = 0; behind <= BEHIND_BYTES - BODY_BYTES; behind += BODY_BYTES) {
+		assert_status(post_text(c, "/topics/m1", BODY_BYTES), 200);
+		assert_in_range(metric_of(&patternd, "request_memory_bytes") - before, behind, behind + 4 * MIB);
+		assert_status(post_text(c, "/queues/q/messages", 20000), 201);
+	}
+	assert_status(post_text(c, "/topics/m1", BODY_BYTES), 200);
+	wait_until(metric_of(&patternd, "request_memory_bytes") - before < MIB, ANSWER_MS);
+	client_close(c);
+	close_all();
 	daemon_stop(&patternd);
 }
 

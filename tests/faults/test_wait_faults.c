@@ -132,6 +132,40 @@ TEST(the_time_may_end_without_redis)
 	raw_close(keyed);
 }
 
+/* Redis deletes the wait queues with all other keys, and the waiters join again in their order. */
+TEST(all_keys_may_be_deleted)
+{
+	static const char *const ways[] = { "FLUSHALL", "FLUSHDB", "FLUSHALL ASYNC" };
+
+	for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
+		new_queue(state);
+		gather(&patternd);
+		char key[64];
+		snprintf(key, sizeof(key), "p:queue:{%s}", queue);
+		server_command(&redis, ways[way]);
+		wait_until(tickets_at(&redis, key) == CROWD && all_parked(&patternd, CROWD), SOON_MS);
+		for (int i = 0; i < CROWD; i++) {
+			send_number(i);
+			struct answer a = waiter_answer(crowd[i], receive_target, SOON_MS);
+			assert_int_equal(count_in(a), 1);
+			assert_int_equal(int_at(a, "/messages/0/body"), i);
+		}
+		disperse();
+	}
+}
+
+/* A sender that waits for room has it when the queue is gone. */
+TEST(a_queue_that_is_deleted_with_all_keys_has_room)
+{
+	assert_status(http(client, "PUT", queue_target, "{\"max_messages\":1}"), 201);
+	send_number(1);
+	struct raw *w = waiter_at(&patternd, messages_target, "{\"body\":2,\"wait_room_ms\":30000}", "");
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	server_command(&redis, "FLUSHALL");
+	assert_status(waiter_answer(w, messages_target, SOON_MS), 201);
+	raw_close(w);
+}
+
 TEST(scripts_may_be_forgotten)
 {
 	gather(&patternd);

@@ -51,5 +51,32 @@ def test_little_memory():
     app.__exit__()
 
 
+def test_hanging_pushes_leave_room():
+    """Large messages of programs that hang leave room for large requests, and for other targets."""
+    gate = threading.Event()
+
+    def act(request):
+        if len(request.body) > 1000:
+            gate.wait(60)
+        return OK
+
+    app = App(act)
+    options = ("--max-request-memory", str(16 << 20))
+    with Daemon({"big": {"url": app.url, "concurrency": 64, "timeout_ms": 60000}, "small": app}, *options) as daemon:
+        daemon.send("big", *["warm"] * 70)
+        wait_for(lambda: daemon.target("big")["allowed"] >= 32 and daemon.is_empty("big"), 30)
+        for _ in range(16):
+            daemon.send("big", "x" * 900000)
+        wait_for(lambda: daemon.target("big")["open"] >= 4)
+        daemon.send("other", "x" * 900000)
+        ids = daemon.send("small", *range(10))
+        wait_for(lambda: daemon.is_empty("small"), 9, lambda: daemon.targets())
+        assert len({r.delivery for r in app.requests if r.header("Patternd-Queue") == "small"}) == len(ids)
+        assert daemon.target("big")["open"] <= 6, daemon.target("big")
+        gate.set()
+        wait_for(lambda: daemon.is_empty("big"), 30, lambda: daemon.target("big"))
+    app.__exit__()
+
+
 if __name__ == "__main__":
     main(at_once=2)

@@ -344,7 +344,7 @@ TEST(a_daemon_that_receives_nothing_has_a_brief_offer)
 	queue_for(2, C1, "p6");
 	line_subscribe(&r, SEMAPHORE);
 	leave("p1", "");
-	assert_string_equal(line_published(&r), "C1 200");
+	assert_string_equal(line_published(&r), "C1 200, B1 1200");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), D1 ".2");
 	later(200);
 	assert_int_equal(queue_for(2, C1, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);

@@ -185,7 +185,8 @@ export function hasToken() {
  * The items of a list that continues by cursor, from `cursor` on. It may be a SCAN: pages may be
  * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
  * it is enough. `more`: there are more, and `next` is the cursor of those. `unreadable`: how many
- * names the pages left out, since their keys cannot be read.
+ * names the pages left out, since their keys cannot be read. `unreadSlots`: how many slots of a
+ * Cluster they left out.
  */
 export async function list(where, options) {
 	const { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true } = options;
@@ -193,6 +194,7 @@ export async function list(where, options) {
 	let next = cursor;
 	let left = pages;
 	let unreadable = 0;
+	let unreadSlots = 0;
 	do {
 		const params = new URLSearchParams({ limit: Math.min(most, 500), ...query });
 		if (match) params.set('match', match);
@@ -201,9 +203,10 @@ export async function list(where, options) {
 		for (const item of page.items) if (keep(item)) items.set(name(item), item);
 		next = page.next_cursor;
 		unreadable += page.unreadable ?? 0;
+		unreadSlots += page.unread_slots ?? 0;
 	} while (next && --left > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
-	return { items: sorted, more: next !== null, next, unreadable };
+	return { items: sorted, more: next !== null, next, unreadable, unreadSlots };
 }
 
 /**

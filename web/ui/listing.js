@@ -62,12 +62,19 @@ export function listing(page, options) {
 		look.count = found.items.length;
 		const before = counts.reduce((sum, one) => sum + one, 0);
 		shown.show(found.items, { before, more: found.more });
-		lacking.hidden = found.unreadable === 0;
+		const { unreadable, unreadSlots } = found;
+		lacking.hidden = unreadable + unreadSlots === 0;
 		setText(
 			lacking,
-			`Not shown: ${plural(found.unreadable, 'name')} whose keys another program or a newer daemon wrote to.`,
+			[
+				unreadable && `${plural(unreadable, 'name')} whose keys another program or a newer daemon wrote to`,
+				unreadSlots && `names in ${plural(unreadSlots, 'slot')} of the Cluster that cannot be read now`,
+			]
+				.filter(Boolean)
+				.map((what) => `Not shown: ${what}.`)
+				.join(' '),
 		);
-		const isEmpty = found.items.length + before + found.unreadable === 0 && !found.more;
+		const isEmpty = found.items.length + before + unreadable + unreadSlots === 0 && !found.more;
 		const isFiltered = asked !== '' || Object.keys(query()).length > 0;
 		empty.hidden = !isEmpty;
 		shown.node.hidden = isEmpty;
