@@ -74,6 +74,7 @@ NO_TOUR = {
     " ratelimit_leave",
     "500 keys at a time": "page_delete",
     "a name that is gone": "name_forget",
+    "what time has ended": "queue_settle",
 }
 
 

@@ -7,8 +7,8 @@ has changed. The answers, and what all reads then return, must be equal. KNOWN h
 that are allowed, each with its reason; one that is gone fails, too. With a state and an operation
 the test runs only these, and prints what they answer.
 
-Then it uses a queue in each way of USES, and 40 days later receives for some seconds: nothing may be
-left in Redis of the messages.
+Then it uses a queue in each way of USES, and receives once a day for 40 days: nothing may be left
+in Redis of the messages.
 """
 import http.client
 import json
@@ -305,7 +305,7 @@ KNOWN = {
 
 
 def use(queue, acknowledge=True, more=None, **settings):
-    """Sends messages in several ways, some with groups of their own, and takes them."""
+    """Sends messages in several ways, some with a separate group, and takes them."""
     queue.put(**settings)
     for n in range(20):
         each = {"id": f"i{n}"} if n % 2 else {"body": n}

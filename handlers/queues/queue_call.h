@@ -61,8 +61,8 @@ void queue_call_receipt(struct request *req, struct call *c, struct text receipt
 
 /*
  * Settles what time has ended, as a receive does. Call it before a look at the queue, when a script
- * returns that it needs that. `done` is called even if that failed: the look then counts what time has ended as well as
- * a script can that only reads.
+ * returns that it needs that. `done` is called even if that failed: the look then counts what time
+ * has ended as well as a script can that only reads.
  */
 void queue_settle_first(struct request *req, struct text queue,
 			void (*done)(struct request *req, const struct reply *reply));

@@ -3,7 +3,7 @@
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 
--- is_counted(m): whether a step counts a message that it removes; not one that only waited for that.
+-- is_counted(m): whether a step counts a message that it removes; not one that only waited for it.
 local function is_counted(m)
   return not m.lost and not (m.place == dead_key and m.at <= now - setting('dead_retention_ms'))
 end

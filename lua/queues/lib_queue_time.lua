@@ -1,5 +1,6 @@
 -- All that time has ended, at once. This part must not know which script needs that. Needs
--- queues/lib_queue_find.lua, queues/lib_queue_ttl.lua and queues/lib_queue_due.lua with what they need.
+-- queues/lib_queue_find.lua, queues/lib_queue_ttl.lua and queues/lib_queue_due.lua, and what these
+-- need.
 
 -- settle_time(limit, serves_later): settles at most `limit` deliveries that have ended, moves what
 -- came due, and drops at most `limit` messages past their ttl, as settle_ended()
@@ -15,8 +16,8 @@ local function settle_time(limit, serves_later)
   return count
 end
 
--- find_settled(id): as find(), for a script that changes the message. If its delivery has ended, or if
--- it has a group, which others may have left, what time has ended is settled first.
+-- find_settled(id): as find(), for a script that changes the message. If its delivery has ended, or
+-- if it has a group, which others may have left, what time has ended is settled first.
 local function find_settled(id)
   local m, state = find(id)
   if m and (m.group ~= '' or m.place == flight_key and state ~= 'in_flight') then

@@ -1,9 +1,9 @@
 -- Messages past their ttl that no receive has met. This part must not know whether the script only
 -- reads, so that a read counts what a write would leave. Needs queues/lib_queue_find.lua.
 
--- past_ttl(limit): the messages that only wait to be dropped, in the order in which their ttl ended,
--- and the members of `groups` that were looked at, at most `limit`. A message in flight is not among
--- them: its delivery decides.
+-- past_ttl(limit): the messages that only wait to be dropped, in the order in which their ttl
+-- ended, and the members of `groups` that were looked at, at most `limit`. A message in flight is
+-- not among them: its delivery decides.
 local function past_ttl(limit)
   local list = {}
   local members = redis.call('ZRANGE', groups_key, '(0', '-' .. instant, 'BYSCORE', 'REV', 'LIMIT', '0', limit)

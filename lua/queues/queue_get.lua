@@ -4,9 +4,9 @@
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
 -- which may have passed; -1 without schedules. With is_unsettled 1, queue_settle has work to do.
--- Deliveries whose visibility ended count as what they will be once settled, and messages past their
--- ttl as expired. This is exact for the first 250 of each, as many as a change of the settings
--- settles; more count as ready, or where they are.
+-- Deliveries whose visibility ended count as what they will be once settled, and messages past
+-- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
+-- settings settles; more count as ready, or where they are.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads

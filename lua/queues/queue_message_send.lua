@@ -18,8 +18,9 @@
 --@shape queue_sent: id text, outcome int, deliver_at_ms int
 -- The outcome of the reply is how many were stored. The outcome of a message is 0 stored, 1 kept (a
 -- duplicate) or 5 kept_dead (of a dead letter); for queue_message_supersede also 2 replaced, 3
--- extended, 4 after. The deliver_at_ms of a duplicate is the deliver_at_ms of the first message. It is 0 while that
--- message is in flight, and when it will not be delivered any more (dead, acknowledged).
+-- extended, 4 after. The deliver_at_ms of a duplicate is the deliver_at_ms of the first message. It
+-- is 0 while that message is in flight, and when it will not be delivered any more (dead,
+-- acknowledged).
 -- past_ttl: the message at index (from 0) would be past its ttl before it is due; nothing is
 -- stored.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.

@@ -73,8 +73,8 @@ local function letters_by_age(count)
   return letters, #found < count
 end
 
--- is_taken(id): whether the other queue, which is in use now, has or remembers an id. A message that
--- only waits to be dropped is dropped.
+-- is_taken(id): whether the other queue, which is in use now, has or remembers an id. A message
+-- that only waits to be dropped is dropped.
 local function is_taken(id)
   local m, state = find(id)
   if m and state == 'expired' then

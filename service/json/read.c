@@ -389,9 +389,7 @@ static bool read_value(struct reader *r, struct json *v, const void *place)
 	default:
 		if (*r->at == '-' || is_digit(*r->at))
 			return read_number(r, v);
-		return fail(r, strncmp(r->at, "\xef\xbb\xbf", 3)
-				       ? "a value is expected"
-				       : "a byte order mark (BOM) is there: send UTF-8 without it");
+		return fail(r, strncmp(r->at, "\xef\xbb\xbf", 3) ? "a value is expected" : "send UTF-8 without a BOM");
 	}
 }
 

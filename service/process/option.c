@@ -45,12 +45,12 @@ static const char *nearest(const char *name, size_t len, bool once)
 
 bool option_refuse_name(const char *where, const char *dashes, const char *name, size_t len)
 {
+	for (size_t i = 0; i < NAMES; i++)
+		if (strncmp(names[i].flag, name, len) == 0 && !names[i].flag[len] && (*dashes || !names[i].once)) {
+			fprintf(stderr, "patternd: %s%s%s takes no value\n", where, dashes, names[i].flag);
+			return false;
+		}
 	const char *meant = nearest(name, len, *dashes);
-
-	if (meant && strncmp(meant, name, len) == 0 && !meant[len]) {
-		fprintf(stderr, "patternd: %s%s%s takes no value\n", where, dashes, meant);
-		return false;
-	}
 	fprintf(stderr, "patternd: %sunknown option '%s%.*s'", where, dashes, (int)len, name);
 	fprintf(stderr, meant ? ": is %s%s meant?\n" : " (see --help)\n", dashes, meant);
 	return false;

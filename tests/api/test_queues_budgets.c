@@ -132,8 +132,8 @@ TEST(a_queue_that_its_policy_holds_leaves_the_others)
 	bool is_one_slot = !redis.cluster;
 
 	for (int missing = 0; missing < 2; missing++)
-		for (size_t i = 0; i < ROWS(bodies) - !is_one_slot; i++) {
-			bool has_key = i == ROWS(bodies) - 1;
+		for (size_t i = 0; i < COUNT(bodies) - !is_one_slot; i++) {
+			bool has_key = i == COUNT(bodies) - 1;
 			put_policy("{\"limit\":1,\"window_ms\":600000}");
 			configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 			send_many(3, "");
@@ -275,7 +275,8 @@ TEST(time_wakes_a_sender)
 /* A message that takes the place of one that does not count needs room. */
 TEST(what_is_replaced_may_need_room)
 {
-	static const char *const ends[] = { "{\"acknowledge\":[\"$\"]}", "{\"reject\":[{\"receipt\":\"$\",\"dead\":true}]}" };
+	static const char *const ends[] = { "{\"acknowledge\":[\"$\"]}",
+					    "{\"reject\":[{\"receipt\":\"$\",\"dead\":true}]}" };
 	char body[256];
 
 	for (int i = 0; i < 2; i++) {
@@ -284,7 +285,8 @@ TEST(what_is_replaced_may_need_room)
 		with_receipt(ends[i], receipt_in(receive(NULL)), body);
 		assert_status(post("/settle", body, NULL), 200);
 		assert_status(send_body("{\"id\":\"b\",\"body\":1}"), 201);
-		assert_problem(send_body("{\"id\":\"a\",\"body\":2,\"on_duplicate\":\"replace\"}"), 409, "queue_full", "none");
+		assert_problem(send_body("{\"id\":\"a\",\"body\":2,\"on_duplicate\":\"replace\"}"), 409, "queue_full",
+			       "none");
 		assert_status(send_body("{\"id\":\"b\",\"body\":2,\"on_duplicate\":\"replace\"}"), 200);
 		struct answer a = send_body("{\"messages\":[{\"id\":\"a\",\"body\":2},"
 					    "{\"id\":\"b\",\"body\":3,\"on_duplicate\":\"replace\"}]}");

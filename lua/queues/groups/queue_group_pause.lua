@@ -5,8 +5,8 @@
 --@reply 1 paused: group [queue_group]
 --@reply -1 absent
 --@reply -2 unsettled
--- The group is as it is afterwards. absent: the queue does not exist; nothing is changed. unsettled:
--- nothing is changed; call queue_settle first.
+-- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
+-- unsettled: nothing is changed; call queue_settle first.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@include queue_group_look queue_schedule queue_unsettled
