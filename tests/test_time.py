@@ -7,6 +7,8 @@ has changed. The answers, and what all reads then return, must be equal. KNOWN h
 that are allowed, each with its reason; one that is gone fails, too. With a state and an operation
 the test runs only these, and prints what they answer.
 
+Likewise what is held for a time must be after its end as if its client had ended it by hand (HOLDS).
+
 Then it uses a queue in each way of USES, and receives once a day for 40 days: nothing may be left
 in Redis of the messages.
 """
@@ -65,8 +67,8 @@ class Stage:
         assert not answer.startswith(b"-"), answer
         return answer
 
-    def call(self, method, path, body=None):
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+    def call(self, method, path, body=None, headers=None):
+        headers = ({"Content-Type": "application/json"} if body is not None else {}) | (headers or {})
         self.http.request(method, path, json.dumps(body) if body is not None else None, headers)
         answer = self.http.getresponse()
         text = answer.read()
@@ -304,6 +306,100 @@ KNOWN = {
 }  # fmt: skip
 
 
+# ---- What is held for a time ----
+
+
+def granted(stage, path, body, field, end, ms=1000):
+    """Acquires something for `ms`. Returns what ends it by hand: a method, a path and headers."""
+    status, answer = stage.call("POST", path, body | {"ttl_ms": ms})
+    assert status in (200, 201), answer
+    method, target, headers = end
+    return method, target.format(answer[field]), {k: v.format(answer[field]) for k, v in headers.items()}
+
+
+def shared(stage):
+    """One of two holders of a shared lock stays."""
+    granted(stage, "/locks/a", {"mode": "shared"}, "token", ("", "", {}), 60000)
+    return granted(stage, "/locks/a", {"mode": "shared"}, "token", RELEASE)
+
+
+def sold(stage):
+    assert stage.call("PUT", "/sales/a", {"stock": 2, "per_user": 1, "hold_ms": 1000})[0] == 201
+    status, answer = stage.call("POST", "/sales/a/claims", {"user": "u"})
+    assert status == 201, answer
+    return "DELETE", f"/sales/a/claims/{answer['claim']}", {}
+
+
+def filled(kind, more, **of_kind):
+    def fill(stage):
+        status, answer = stage.call("PUT", f"/{kind}/a", of_kind | {"ttl_ms": 1000})
+        assert status in (200, 201), answer
+        status, answer = stage.call(*more) if more else (200, None)
+        assert status in (200, 201), answer
+        return "DELETE", f"/{kind}/a", {}
+
+    return fill
+
+
+RELEASE = ("DELETE", "/locks/a", {"Lock-Token": "{}"})
+LOOKS = ("", "?", "/members", "/claims", "/waiters")
+# What is held, to how it is made; and for each kind more operations, by method, target and body.
+HOLDS = {
+    "locks": lambda s: granted(s, "/locks/a", {}, "token", RELEASE),
+    "locks, shared": shared,
+    "semaphores": lambda s: granted(
+        s, "/semaphores/a/permits", {"limit": 1}, "permit", ("DELETE", "/semaphores/a/permits/{}", {})),
+    "sales": sold,
+    "cache": filled("cache", None, value=1),
+    "sets": lambda s: (s.call("POST", "/sets/a/members", {"add": ["m"]}), s.call("PATCH", "/sets/a", {"ttl_ms": 1000}),
+                       ("DELETE", "/sets/a", {}))[-1],
+    "leaderboards": filled(
+        "leaderboards", ("PUT", "/leaderboards/a/members/m", {"scores": {"s": 1}}), dimensions=["s"]),
+}  # fmt: skip
+ACTIONS = {
+    "locks": [("POST", "/locks/a", {}), ("POST", "/locks/a", {"mode": "shared"}),
+              ("POST", "/locks", {"names": ["a", "b"], "ttl_ms": 1000})],
+    "semaphores": [("POST", "/semaphores/a/permits", {"limit": 1})],
+    "sales": [("POST", "/sales/a/claims", {"user": "u"}), ("POST", "/sales/a/claims", {"user": "v", "quantity": 2}),
+              ("PATCH", "/sales/a", {"stock": 3})],
+    "cache": [("PUT", "/cache/a", {"value": 2}), ("POST", "/cache/a/fill", {}), ("POST", "/cache/a/invalidate", {})],
+    "sets": [("POST", "/sets/a/members", {"add": ["n"]}), ("PATCH", "/sets/a", {"ttl_ms": 5}),
+             ("POST", "/sets/b/merge", {"union": ["a"]}), ("POST", "/sets/a/lookup", {"members": ["m"]})],
+    "leaderboards": [("PUT", "/leaderboards/a", {"dimensions": ["s"]}), ("PATCH", "/leaderboards/a", {"max_members": 5}),
+                     ("PUT", "/leaderboards/a/members/m", {"scores": {"s": 2}}),
+                     ("POST", "/leaderboards/b/merge", {"sources": ["a"]})],
+}  # fmt: skip
+RANDOM = re.compile(r'"(token|permit|claim|version|ticket|request_id)": ("[^"]*"|null)')
+
+
+def ended(stage, hold, operation, by_hand):
+    """What the operation and all looks answer, once a hold has ended."""
+    stage.begin()
+    method, target, headers = HOLDS[hold](stage)
+    if by_hand:
+        stage.pass_ms(999)
+        assert stage.call(method, target, None, headers)[0] in (200, 204)
+        stage.pass_ms(4001)
+    else:
+        stage.pass_ms(5000)
+    kind = hold.split(",")[0]
+    answers = [stage.call(*operation)]
+    answers += [stage.call("GET", f"/{kind}" if look == "?" else f"/{kind}/a{look}") for look in LOOKS]
+    return RANDOM.sub(r'"\1"', json.dumps(answers))
+
+
+def holds_that_differ(stage):
+    for hold in HOLDS:
+        kind = hold.split(",")[0]
+        for operation in [("GET", f"/{kind}/a", None), ("DELETE", f"/{kind}/a", None), *ACTIONS[kind]]:
+            by_time, by_hand = (ended(stage, hold, operation, by_hand) for by_hand in (False, True))
+            if by_time != by_hand:
+                yield f"{hold}, {operation}:\n    by time {by_time}\n    by hand {by_hand}"
+
+
+# ---- What is left ----
+
+
 def use(queue, acknowledge=True, more=None, **settings):
     """Sends messages in several ways, some with a separate group, and takes them."""
     queue.put(**settings)
@@ -402,6 +498,7 @@ def main(program, shim, *only):
                     if only or differ and (state, operation) not in KNOWN:
                         failures.append((state, operation, differ))
             left = {} if only else {name: left_of(stage, name) for name in USES}
+            holds = [] if only else list(holds_that_differ(stage))
         finally:
             stage.end()
     for state, operation, differ in failures:
@@ -411,11 +508,12 @@ def main(program, shim, *only):
     for state, operation in () if only else KNOWN.keys() - met:
         failures.append((state, operation, None))
         print(f"{state}, {operation}: no longer different; remove it from KNOWN")
+    print("".join(text + "\n" for text in holds), end="")
     for name, keys in left.items():
         if keys:
             print(f"{name}: left are {keys}")
     print(f"{len(STATES)} states, {len(OPERATIONS)} operations: {len(failures)} differ; {len(USES)} uses")
-    sys.exit(bool(failures or any(left.values())))
+    sys.exit(bool(failures or holds or any(left.values())))
 
 
 if __name__ == "__main__":

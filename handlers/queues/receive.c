@@ -190,7 +190,7 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 {
 	struct receive_order *order = req->work;
 
-	order->count = p->count;
+	order->count = (uint16_t)p->count;
 	order->body_bytes = 0;
 	for (size_t i = 0; i < order->count; i++)
 		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
@@ -388,7 +388,7 @@ static bool keep(struct request *req, const struct receive_order *given)
 	}
 	*order = *given;
 	order->deliveries = deliveries;
-	order->lacks.count = (uint16_t)given->queue_count;
+	order->lacks.count = given->queue_count;
 	order->in_turn = slots->count > 1;
 	req->work = order;
 	return true;

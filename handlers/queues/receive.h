@@ -9,11 +9,15 @@
 #include "queues/receive_lacks.h"
 #include "queues/settle.h"
 
-/* What the request asks for, and what it has received so far. In the request's arena. */
+/*
+ * What the request asks for, and what it has received so far. In the request's arena. It is small,
+ * since a request that waits keeps it.
+ */
 struct receive_order {
 	const struct text *queues;
-	size_t queue_count;
-	int64_t limit, wait_ms, visibility_ms;
+	uint16_t queue_count;
+	uint16_t at; /* the queue that is asked now; those before it had no more messages */
+	int32_t limit, wait_ms, visibility_ms;
 	bool names_queue; /* each message names its queue */
 	bool has_visibility_ms, acknowledge;
 	/*
@@ -24,12 +28,12 @@ struct receive_order {
 	bool in_turn;      /* the queues are in several slots, so they are asked one after the other */
 	bool was_replayed; /* the latest reply was a replay */
 	uint16_t rounds;   /* calls of this attempt after which a policy admitted nothing */
+	uint16_t count;    /* of deliveries */
 	struct receive_lacks lacks;
 	struct text worker;                /* percent-encoded; empty if not given */
 	struct queue_settle *settle;       /* NULL: the request settles nothing */
-	size_t at;                         /* the queue that is asked now; those before it had no more messages */
 	struct queue_delivery *deliveries; /* an array of `limit` items */
-	size_t count, body_bytes;
+	size_t body_bytes;
 	struct queue_payment *payment; /* for the latest reply; NULL: none of its queues has a policy */
 	char ticket_tail[TEXT_DIGITS]; /* the limit, as the end of the ticket */
 };

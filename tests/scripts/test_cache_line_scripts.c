@@ -131,8 +131,9 @@ TEST(a_newcomer_may_get_the_ticket)
 	later(FILL_MS + 1);
 	assert_int_equal(fill("newcomer"), CACHE_FILL_GRANTED);
 	assert_published("");
-	waits(A1, FILL_MS * 1000, -1); /* B looks a second later in any case */
-	assert_published("A2 6001");   /* then A looks, in case B is dead */
+	assert_int_equal(fill_or_wait(A1, "wanted", WAIT_MS, FILL_MS * 1000), CACHE_FILL_IN_PROGRESS);
+	assert_int_equal(item_int(&r, CACHE_FILL_LOOK_AT_MS), item_int(&r, REPLY_NOW_MS) + FILL_MS + 1 + OFFER_MS);
+	assert_published(""); /* B looks before, and then A1 in case B is dead */
 	assert_line(A1 " " B1 " " A2, "");
 	/* A client that would wait does the same with its first attempt. */
 	later(FILL_MS + 1);
