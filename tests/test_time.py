@@ -7,10 +7,9 @@ has changed. The answers, and what all reads then return, must be equal. KNOWN h
 that are allowed, each with its reason; one that is gone fails, too. With a state and an operation
 the test runs only these, and prints what they answer.
 
-Likewise what is held for a time must be after its end as if its client had ended it by hand (HOLDS).
-
-Then it uses a queue in each way of USES, and receives once a day for 40 days: nothing may be left
-in Redis of the messages.
+Likewise what is held for a time (HOLDS) must be after its end as if its client had ended it by
+hand. Then it uses a queue in each way of USES, and receives once a day for 40 days: nothing may be
+left in Redis of the messages.
 """
 import http.client
 import json
