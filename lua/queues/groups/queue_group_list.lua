@@ -7,8 +7,7 @@
 -- last_group is the last group of this page, '' at the end. A page may be short; it also ends after
 -- a millisecond. unsettled: call queue_settle first.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
---@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_group_look queue_schedule queue_unsettled
+--@include time out_of_time queue queue_types queue_group_look queue_schedule queue_unsettled
 --@reads
 check_types()
 if ARGV[3] ~= '1' and is_unsettled() then

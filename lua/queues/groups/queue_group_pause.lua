@@ -8,8 +8,7 @@
 -- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
 -- unsettled: nothing is changed; call queue_settle first.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_group_look queue_schedule queue_unsettled
+--@include time queue queue_types queue_group_look queue_schedule queue_unsettled
 check_types()
 local group = ARGV[1]
 if redis.call('EXISTS', queue_key) == 0 then

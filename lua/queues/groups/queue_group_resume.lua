@@ -6,7 +6,7 @@
 -- The group is as it is afterwards. absent: the queue does not exist.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_group_look
+--@include queue_group_look
 --@flags allow-oom
 check_types()
 local group = ARGV[1]
