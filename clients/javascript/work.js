@@ -20,6 +20,7 @@ const RESULTS_MAX = 524288;
 const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
+const isGeneratorFunction = (f) => Object.prototype.toString.call(f).includes('Generator');
 
 export class Work {
   #client;
@@ -47,6 +48,9 @@ export class Work {
     const { stop, worker, signals = true } = options;
     if (typeof handler !== 'function') {
       throw new TypeError('work needs a function, which handles a message');
+    }
+    if (isGeneratorFunction(handler) || handler.length > 1) {
+      throw new TypeError('the handler must return when its work is done, or a promise: no generator, no callback');
     }
     if (!Number.isInteger(concurrency) || concurrency < 1) {
       throw new RangeError(`concurrency is ${concurrency}; it must be an integer, and at least 1`);
@@ -221,25 +225,25 @@ export class Work {
     }
   }
 
-  /** The work is done, also when its result cannot be kept. */
+  /**
+   * The work is done, unless the result shows that it is not: an iterator, which nothing has run,
+   * or anything else that JSON refuses. A result that is too large is left out.
+   */
   #outcomeOf(message, result) {
     const receipt = message.receipt;
     const plain = { message, kind: 'acknowledge', row: receipt, size: 0 };
     if (result === undefined || result === null) {
       return plain;
     }
-    let size = NaN;
-    let why = 'it is no JSON';
-    try {
-      size = bytesOf(JSON.stringify(result));
-      why = `${size} bytes are more than ${RESULT_MAX}`;
-    } catch (error) {
-      why = error.message;
+    const text = typeof result.next === 'function' ? undefined : JSON.stringify(result);
+    if (text === undefined) {
+      throw new TypeError('the handler returned no JSON, so its work may not be done');
     }
+    const size = bytesOf(text);
     if (size <= RESULT_MAX) {
       return { message, kind: 'complete', row: { receipt, result }, size };
     }
-    this.#tell(message, `is acknowledged without its result: ${why}`);
+    this.#tell(message, `is acknowledged without its result: ${size} bytes are more than ${RESULT_MAX}`);
     return plain;
   }
 

@@ -189,7 +189,7 @@ def test_results_are_kept_and_one_that_cannot_be_harms_no_other(is_aio, name):
     deep = []
     for _ in range(40):
         deep = [deep]
-    results = {"good": {"n": 7}, "none": None, "object": object(), "long": "x" * 70000, "deep": deep, "lone": "\ud800"}
+    results = {"good": {"n": 7}, "none": None, "long": "x" * 70000, "deep": deep, "lone": "\ud800"}
     for id in results:
         queue.send(id, id=id)
 
@@ -204,6 +204,38 @@ def test_results_are_kept_and_one_that_cannot_be_harms_no_other(is_aio, name):
     loop.end()
     assert {each["state"] for each in told.values()} == {"done"}, told
     assert {id: each["result"] for id, each in told.items()} == dict.fromkeys(results) | {"good": {"n": 7}}
+
+
+@for_both
+def test_no_message_is_done_without_work(is_aio, name):
+    """A body that nothing runs, or a result that JSON refuses, must not count as success."""
+
+    async def coroutine(*_):
+        raise AssertionError("nothing awaits it")
+
+    def generator(*_):
+        yield
+
+    async def generator_aio(*_):
+        yield
+
+    class Handler:
+        __call__ = generator
+
+    refused = [None, generator, generator_aio, Handler()] + ([] if is_aio else [coroutine])
+    queue = filled(name, 0, max_receives=1)
+    for handler in refused:
+        raised(TypeError, Loop(name, handler, is_aio).end)
+    for count in (0, -1, True, 1.5):
+        raised(ValueError, Loop(name, print, is_aio, concurrency=count).end)
+    returned = [generator, generator_aio, object, lambda: {1}, lambda: [object()]] + ([] if is_aio else [coroutine])
+    for n in range(len(returned)):
+        queue.send(n)
+    loop = Loop(name, lambda message: returned[message.body](), is_aio)
+    until(lambda: queue.get()["dead"] == len(returned), "all are dead")
+    loop.end()
+    for message in client.request("GET", f"/queues/{name}/messages?state=dead").body["items"]:
+        assert "TypeError: the handler returned no JSON" in message["reason"], message
 
 
 @for_both

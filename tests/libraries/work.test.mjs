@@ -205,8 +205,8 @@ describe('work', { concurrency: 20 }, () => {
   });
 
   test('results are kept; one that cannot be keeps no other from being settled', async () => {
-    const queue = await filled('results', 6, { resultMs: 60000 });
-    const results = [{ closed_by: 'test' }, 'x'.repeat(70000), 10n, '\ud800', null, 0];
+    const queue = await filled('results', 5, { resultMs: 60000 });
+    const results = [{ closed_by: 'test' }, 'x'.repeat(70000), '\ud800', null, 0];
     const loop = working(queue, ({ body }) => results[body]);
     await until(() => isEmpty(queue), 'all are done');
     await loop.end();
@@ -214,8 +214,25 @@ describe('work', { concurrency: 20 }, () => {
     for (let n = 0; n < results.length; n++) {
       kept.push((await queue.getMessage(`m${n}`, { waitMs: 1000 })).result);
     }
-    assert.deepEqual(kept, [{ closed_by: 'test' }, null, null, null, null, 0]);
-    assert.equal(warnedOf('results').length, 3, warnedOf('results'));
+    assert.deepEqual(kept, [{ closed_by: 'test' }, null, null, null, 0]);
+    assert.equal(warnedOf('results').length, 2, warnedOf('results'));
+  });
+
+  test('no message is done without work', async () => {
+    const cycle = {};
+    cycle.self = cycle;
+    function* generator() {}
+    const returned = [generator(), (async function* () {})(), 10n, Symbol('s'), () => {}, cycle];
+    for (const handler of [generator, async function* () {}, (message, done) => done(message), undefined]) {
+      await assert.rejects(
+        client.queue('undone').work(handler, { signals: false }),
+        TypeError,
+      );
+    }
+    const queue = await filled('undone', returned.length, { maxReceives: 1 });
+    const loop = working(queue, ({ body }) => returned[body]);
+    await until(async () => (await queue.get()).dead === returned.length, 'all are dead');
+    await loop.end();
   });
 
   test('a stop returns what has not begun, uncounted', async () => {

@@ -12,7 +12,7 @@ from ._aio_transport import Transport
 from ._problems import Problem
 from ._requests import Outage
 from ._steps import Delivered
-from ._work import SETTLE_S, Held, Options, Outcome, Work
+from ._work import SETTLE_S, Held, Options, Outcome, Work, check
 from ._worker import RETURN_MS
 
 M = TypeVar("M", bound=Held)
@@ -29,6 +29,7 @@ class Worker(Generic[M]):
         handler: Callable[[M], Any],
         stop: Optional[asyncio.Event],
     ) -> None:
+        check(handler, options, awaits=True)
         self._transport, self._deliver, self._options = transport, deliver, options
         self._handler, self._stop, self._loop = handler, stop, asyncio.get_running_loop()
         self._work: Work[M] = Work(options)

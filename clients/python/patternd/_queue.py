@@ -169,7 +169,8 @@ class Queue:
         or the program gets SIGTERM or SIGINT (`signals`, in the main thread).
 
         A message is acknowledged when `handler` returns; what it returns, unless None, is the
-        result. It is rejected when `handler` raises, due again after the queue's backoff. An outage
+        result. It is rejected when `handler` raises, or returns what JSON refuses, such as a
+        coroutine; it is due again after the queue's backoff. An outage
         ends nothing. On a stop no more is begun, and what runs may end within `drain_ms`. The rest
         is returned, which does not count as a delivery. A second signal returns all at once.
         """

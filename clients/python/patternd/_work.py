@@ -6,10 +6,11 @@ A driver makes turns while `wants_turn()`, hands out what `begin()` returns, giv
 from __future__ import annotations
 
 import collections
+import inspect
 import json
 import math
 import time
-from typing import Any, Generic, Iterable, NamedTuple, Optional, Protocol, TypeVar
+from typing import Any, Callable, Generic, Iterable, NamedTuple, Optional, Protocol, TypeVar
 
 from ._lease import SAFE, Lease
 from ._problems import Problem
@@ -57,6 +58,20 @@ class Outcome(NamedTuple):
     row: Any
     size: int
     at: float
+
+
+def check(handler: Callable[[Any], Any], options: Options, awaits: bool) -> None:
+    """Refuses what would settle messages without work: a handler whose body runs only when its
+    result is awaited or iterated, or no handler."""
+    if not callable(handler):
+        raise TypeError(f"the handler is {handler!r}; it must be a function that takes a message")
+    if isinstance(options.concurrency, bool) or not isinstance(options.concurrency, int) or options.concurrency < 1:
+        raise ValueError(f"concurrency is {options.concurrency!r}; it must be an integer, and at least 1")
+    for function in (handler, getattr(handler, "__call__")):
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{handler!r} is a generator function, whose body would not run: it must not yield")
+        if inspect.iscoroutinefunction(function) and not awaits:
+            raise TypeError(f"{handler!r} is a coroutine function, whose body would not run: work by patternd.aio")
 
 
 class Work(Generic[M]):
@@ -120,15 +135,20 @@ class Work(Generic[M]):
                 self.outcomes.append(outcome)
 
     def done(self, message: M, result: Any) -> Outcome:
-        """A handler has returned. Its work is done, also if its result cannot be kept."""
+        """A handler has returned. Its work is done, unless what it returned shows that it is not: a
+        coroutine, a generator, or anything else that JSON refuses. A result that is too large is
+        left out."""
         now = time.monotonic()
         if result is None:
             return Outcome(message, "acknowledge", message.receipt, 0, now)
         try:
             size = len(json.dumps(result, allow_nan=False).encode())
-        except (TypeError, ValueError) as error:
-            log.warning("message %r: the result of its handler is left out: %s", message.id, error)
-            return Outcome(message, "acknowledge", message.receipt, 0, now)
+        except Exception as error:
+            if inspect.iscoroutine(result):
+                result.close()  # else Python warns that it was never awaited
+            told = TypeError(f"the handler returned no JSON but a {type(result).__name__}, so its work may not be done")
+            told.__cause__ = error
+            return self.failed(message, told)
         if size > RESULT_MAX:
             log.warning("message %r: the result of its handler is left out: %d bytes", message.id, size)
             return Outcome(message, "acknowledge", message.receipt, 0, now)

@@ -12,7 +12,7 @@ from ._problems import Problem
 from ._requests import Outage
 from ._steps import Delivered
 from ._transport import Cut, Transport
-from ._work import SETTLE_S, Held, Options, Outcome, Work
+from ._work import SETTLE_S, Held, Options, Outcome, Work, check
 
 M = TypeVar("M", bound=Held)
 LOOK_S = 0.1  # how often `stop` is looked at
@@ -35,6 +35,7 @@ class Worker(Generic[M]):
         handler: Callable[[M], Any],
         stop: Optional[threading.Event],
     ) -> None:
+        check(handler, options, awaits=False)
         self._transport, self._deliver, self._options = transport, deliver, options
         self._handler, self._stop = handler, stop
         self._work: Work[M] = Work(options)
