@@ -233,7 +233,8 @@ TEST(test_files_that_cannot_be)
 	assert_true(proc_wrote(&patternd.proc, "twice.conf:4: drain-ms: line 1 has set it already"));
 	file_with(path, "nul.conf", "");
 	FILE *f = fopen(path, "w");
-	fwrite("drain-ms = 7\0\npool-size = 3\0 # x\n", 1, 35, f);
+	static const char lines[] = "drain-ms = 7\0\npool-size = 3\0 # x\n";
+	fwrite(lines, 1, sizeof(lines) - 1, f);
 	fclose(f);
 	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", path), 2);
 	assert_true(proc_wrote(&patternd.proc, "nul.conf:1: the line contains a NUL"));
