@@ -7,8 +7,9 @@
 #include "stage.h"
 #include "test.h"
 
-enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 30000, FOREIGN_FULL = 1000000, REPEATS = 40, HELD_US_MAX = 5000 };
-enum { REFERENCE_US = 2800 };
+enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 30000, FOREIGN_FULL = 1000000, REPEATS = 40 };
+/* Alone on its machine a command takes 5 ms; more beside programs that evict its caches. */
+enum { HELD_US_MAX = 8000 };
 
 /* ---- The cost of the costliest pattern ---- */
 
@@ -70,24 +71,6 @@ static long long longest(const char *method, const char *target, const char *bod
 	return held < used ? held : used;
 }
 
-/*
- * How many times slower this machine is now than one on which the bounds are meant to hold, and at
- * least 1. There this script takes REFERENCE_US.
- */
-static double slowness(void)
-{
-	long long least = 0;
-
-	for (int i = 0; i < REPEATS; i++) {
-		server_command(&redis, "SLOWLOG RESET");
-		server_command(&redis, "EVAL %s 0", "local x = 0 for i = 1, 200000 do x = x + i % 7 end return x");
-		redisReply *log = server_command(&redis, "SLOWLOG GET 1");
-		long long us = log->elements ? log->element[0]->element[2]->integer : 0;
-		least = i == 0 || us < least ? us : least;
-	}
-	return least > REFERENCE_US ? (double)least / REFERENCE_US : 1;
-}
-
 static unsigned slow;
 
 /*
@@ -106,7 +89,7 @@ static void is_quick(const char *method, const char *target, const char *body, v
 	}
 	if (getenv("PATTERND_HELD"))
 		print_message("%6lld us  %s %.60s\n", least, method, target);
-	if (least >= most_us && (double)least >= (double)most_us * slowness()) {
+	if (least >= most_us) {
 		print_error("a command of %s %.60s held Redis for %lld us\n", method, target, least);
 		slow++;
 	}
