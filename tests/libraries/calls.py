@@ -404,7 +404,7 @@ def test_asyncio_calls_end_when_they_are_cancelled():
                 lambda: asking.cached("k", 1000, lambda: 1),
                 lambda: asking.hold("x", wait_ms=9000).__aenter__(),
                 lambda: asking.listen("t").__aenter__(),
-                lambda: queue.work(None, signals=False),
+                lambda: queue.work(print, signals=False),
             ]
             for call in calls:
                 task = asyncio.ensure_future(call())
