@@ -100,7 +100,7 @@ def finish(client):
     for name in OWN:
         while time.monotonic() < until:
             client.call("queue.redrive", name, "POST", f"/queues/{name}/redrive", body={"limit": 100})
-            for message in queues.receive(client, name, 100, 0, 30000):
+            for message in queues.receive(client, name, 100, 0, 2000):
                 queues.acknowledge(client, name, message)
             counts = client.look("queue.final", name, f"/queues/{name}").body
             if not any(counts[state] for state in ("ready", "blocked", "delayed", "in_flight", "dead")):

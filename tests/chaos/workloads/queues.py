@@ -156,7 +156,8 @@ def finish(client):
     until = time.monotonic() + 20
     for name in (*NAMES, AWAITED):
         while time.monotonic() < until:
-            for message in receive(client, name, 100, 0, 30000):
+            # A repeated request, whose answer is not read, may take messages: they soon return.
+            for message in receive(client, name, 100, 0, 2000):
                 acknowledge(client, name, message)
             counts = client.look("queue.final", name, f"/queues/{name}").body
             if not any(counts[state] for state in ("ready", "delayed", "in_flight")):
