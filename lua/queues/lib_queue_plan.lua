@@ -76,6 +76,13 @@ local function unmark(m)
   end
 end
 
+-- plan_ttl(m): plans that a message with a ttl is found once that has ended.
+local function plan_ttl(m)
+  if m.expires_at > 0 then
+    plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. m.seq)
+  end
+end
+
 -- forget(m): plans that a message and its id are gone for good.
 local function forget(m)
   plan('ZREM', m.place, m.member)

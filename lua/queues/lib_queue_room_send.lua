@@ -3,8 +3,8 @@
 -- room, and `room_request` must be known, and nothing may be written yet. Sets `serve_room_later`.
 -- This part must not know the messages.
 --@include waiters queue_room_serve
-local ready_count, blocked_count, delayed_count, flight_count = room_counts()
 local ticket, wait_ms, waited_us = string.match(room_request or '', '^(%S+) (%d+) (%d+)$')
+local ready_count, blocked_count, delayed_count, flight_count = room_counts()
 local room = rules.max_messages - ready_count - blocked_count - delayed_count - flight_count
 local w, has_turn = nil, true
 if ticket or redis.call('ZCARD', room_key) > 0 then

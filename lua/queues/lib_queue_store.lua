@@ -26,9 +26,7 @@ local function store(m, body)
   m.size, m.place = #content > SMALL and 'b' or '-', nil
   m.is_stateless = m.size == '-' -- so that what removes a large one need not read it
   plan('HSET', queue_key, m.seq, content)
-  if m.expires_at > 0 then
-    plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. m.seq)
-  end
+  plan_ttl(m)
   if m.id ~= '' then
     s.ids[m.id] = true
     plan('HSET', ids_key, m.id, m.seq)

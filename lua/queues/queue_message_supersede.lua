@@ -108,9 +108,7 @@ local function extend(there, m, body)
   if there.expires_at > 0 then
     plan('ZREM', groups_key, 't' .. m.seq)
   end
-  if m.expires_at > 0 then
-    plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. m.seq)
-  end
+  plan_ttl(m)
   put_due(m)
 end
 

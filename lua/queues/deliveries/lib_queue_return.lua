@@ -16,9 +16,7 @@ local function brought_back(seq, state, content)
     plan('HSET', ids_key, m.id, seq)
   end
   plan('HSET', queue_key, seq, content)
-  if m.expires_at > 0 then
-    plan('ZADD', groups_key, '-' .. digits(m.expires_at), 't' .. seq)
-  end
+  plan_ttl(m)
   plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
   plan('HSET', queue_key, 'layout', LAYOUT) -- the queue may have been deleted
   return m

@@ -17,7 +17,7 @@ local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4
 local total = before
 check_types()
 
--- Deliveries whose visibility ended are settled first, in a separate step.
+-- What time has ended is settled first, in a separate step.
 if settle_time('250') > 0 then
   return { 0, now, total, cursor }
 end
