@@ -335,7 +335,9 @@ TEST(listeners_that_do_not_read)
 	long before = metric_of(&patternd, "request_memory_bytes");
 	for (int behind = 0; behind <= BEHIND_BYTES - BODY_BYTES; behind += BODY_BYTES) {
 		assert_status(post_text(c, "/topics/m1", BODY_BYTES), 200);
-		assert_in_range(metric_of(&patternd, "request_memory_bytes") - before, behind, behind + 4 * MIB);
+		/* `before` may count requests that had just been answered. */
+		long held = metric_of(&patternd, "request_memory_bytes") - before;
+		assert_true(held > behind - MIB && held <= behind + 4 * MIB);
 		assert_status(post_text(c, "/queues/q/messages", 20000), 201);
 	}
 	assert_status(post_text(c, "/topics/m1", BODY_BYTES), 200);
