@@ -10,13 +10,15 @@ request with the same Idempotency-Key. Any other failure, and the end of the tim
 
 _requests.py decides what is sent and when again, _steps.py what each operation sends, _lease.py
 when a lock or message is extended and lost, _work.py how a queue is worked. None of these does I/O.
+_aio/ is the client for asyncio; _threads/ is made of it by tools/python_client.py, but for what
+each does in its own way: connection.py, keeper.py and worker.py.
 """
-from ._client import Client, Lock
 from ._problems import LockHeld, LockLost, Problem
-from ._queue import Message, Queue
 from ._requests import Response
 from ._steps import Decision, TopicEvent
-from ._streams import Hold, Listening
+from ._threads.client import Client, Lock
+from ._threads.queue import Message, Queue
+from ._threads.streams import Hold, Listening
 
 __all__ = [
     "Client",

@@ -37,6 +37,14 @@ KINDS: dict[str, type[Problem]] = {"lock_held": LockHeld, "not_holder": LockLost
 ENDED = ("not_holder", "receipt_expired", "message_cancelled")
 
 
+def told(error: Optional[BaseException]) -> str:
+    """The type and the text of an error, whose methods are the program's and may raise, too."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return "an error whose text cannot be had"
+
+
 def unanswered(method: str, target: str, error: BaseException, effect: str, was_sent: bool = True) -> Problem:
     """The problem of an attempt that got no answer."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

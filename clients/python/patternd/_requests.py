@@ -5,14 +5,17 @@ its `Problem` is raised within. The transports run it, each in its own way.
 """
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import math
+import os
 import random
+import socket
 import ssl
 import time
 import uuid
-from typing import Any, Generator, Mapping, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Callable, Generator, Mapping, NamedTuple, Optional, Protocol, TypeVar, Union
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from ._http import AnswerReader, Headers, request_bytes
@@ -20,7 +23,16 @@ from ._problems import KINDS, Problem, unanswered
 
 T = TypeVar("T")
 PAUSE_S, PAUSE_MAX_S, WARN_S = 0.05, 2.0, 60.0
+GIVE_UP_MS = 3000.0
 log = logging.getLogger("patternd")
+
+
+def warn(text: str, *more: Any, error: Optional[BaseException] = None) -> None:
+    """Handlers and filters of a log are the program's, and what they raise ends no loop."""
+    try:
+        log.warning(text, *more, exc_info=error)
+    except Exception:
+        pass
 
 
 class Response(NamedTuple):
@@ -36,6 +48,27 @@ class Pause(NamedTuple):
     """A step that waits."""
 
     seconds: float
+
+
+class Connected(Protocol):
+    def cut(self) -> None: ...
+
+
+class Cut:
+    """Ends the call that uses it, from anywhere."""
+
+    def __init__(self) -> None:
+        self.is_cut, self._connection = False, None  # type: bool, Optional[Connected]
+
+    def watch(self, connection: Optional[Connected]) -> None:
+        self._connection = connection
+        if self.is_cut and connection is not None:
+            raise ConnectionAbortedError("the call was cut")
+
+    def cut(self) -> None:
+        self.is_cut = True
+        if self._connection is not None:
+            self._connection.cut()
 
 
 class Settings:
@@ -74,12 +107,17 @@ class Settings:
         """Logs the first of several attempts that found no daemon, and nothing of the others."""
         is_away = problem is not None and not problem.was_sent
         if is_away and not self._is_away:
-            log.warning("no connection to %s: %s; %s", self.url, problem and problem.detail, until)
+            warn("no connection to %s: %s; %s", self.url, problem and problem.detail, until)
         self._is_away = is_away
 
 
 def path_of(*parts: str) -> str:
     return "".join("/" + quote(part, safe="") for part in parts)
+
+
+def named(worker: Optional[str]) -> Optional[str]:
+    """What tells people which program has a message."""
+    return f"{socket.gethostname()[:150]}/{os.getpid()}" if worker is None else worker or None
 
 
 def given(**members: Any) -> dict[str, Any]:
@@ -92,6 +130,7 @@ class Call:
     POST and PATCH carry `key` as Idempotency-Key, or one made for the call; other methods may be
     repeated without. key="" sends none, for what may happen twice. `within_ms`: less time than
     `timeout_ms` of the client, where that is more. `is_single`: a failure is not repeated here.
+    `undo`: how what it grants is given back.
     """
 
     def __init__(
@@ -107,6 +146,7 @@ class Call:
         timeout_ms: Optional[float] = None,
         within_ms: Optional[float] = None,
         is_single: bool = False,
+        undo: Optional[Undo] = None,
     ) -> None:
         self.method, self.path, self.wait_ms = method, path, wait_ms
         self.timeout_ms, self._within_ms, self._is_single = timeout_ms, within_ms, is_single
@@ -120,6 +160,8 @@ class Call:
         self._has_key = method in ("POST", "PATCH") and key != ""
         self._key, self._is_own_key = key or str(uuid.uuid4()), bool(key)
         self._is_repeatable, self._is_doubtful, self._step = True, False, PAUSE_S
+        self.undo, self.granted = undo, None  # type: Optional[Undo], Optional[Response]
+        self.is_sent = False  # an attempt whose end is not known yet
 
     def begin(self, settings: Settings, now: float) -> None:
         """The time runs from here."""
@@ -142,6 +184,10 @@ class Call:
             headers["Authorization"] = f"Bearer {self._settings.token}"
         content = request_bytes(self.method, self.target, headers, self._content)
         return content, min(self.deadline, now + self._attempt_s)
+
+    def connected_by(self, now: float) -> float:
+        """Until when an attempt may take to connect: the daemon does not wait before."""
+        return now + self._attempt_s - self.wait_ms / 1000
 
     @property
     def sent_effect(self) -> str:
@@ -166,7 +212,8 @@ class Call:
             except ValueError:
                 pass  # of a proxy between: the text is all there is
         if status < 400:
-            return Response(status, headers, body, began)
+            self.granted = Response(status, headers, body, began)
+            return self.granted
         if not isinstance(body, dict) or "code" not in body:
             effect = self.sent_effect if status >= 500 else "none"
             body = {"code": f"status_{status}", "detail": str(body), "effect": effect}
@@ -179,7 +226,7 @@ class Call:
             del self._headers["Idempotency-Key"], self._headers["Idempotency-TTL-Ms"]
             self._has_key = self._is_repeatable = False
             return 0
-        problem.repeated = self._is_doubtful
+        problem.repeated, self.is_sent = self._is_doubtful, False
         self._is_doubtful |= problem.effect == "unknown"
         may_pass = problem.status in (0, 502, 503, 504) or problem.code == "request_in_progress"
         if self._is_single or not {"unknown": self._is_repeatable, "none": may_pass}.get(problem.effect):
@@ -192,12 +239,48 @@ class Call:
         self._settings.saw(problem, f"it is tried for {self.deadline - now:.3g} s more")
         return pause
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether it has been granted something, or may be: with its key it can be asked again."""
+        return self.granted is not None or (self._has_key and (self._is_doubtful or self.is_sent))
+
+    def again(self) -> Call:
+        """The very same request, of which the daemon has a record if it granted something. Where it
+        has none, a request that waits is not answered at once, and is left."""
+        same = copy.copy(self)
+        same._headers, same._within_ms, same._is_single = dict(self._headers), None, self.wait_ms > 0
+        same.timeout_ms, same.wait_ms = 750 if self.wait_ms > 0 else GIVE_UP_MS, 0
+        return same
+
     def _may_drop_key(self) -> bool:
         """A quorum of lock servers, or several slots, have no place for a record."""
         return self._has_key and not self._is_own_key and not self._is_doubtful
 
 
 Steps = Generator[Union[Call, Pause], Response, T]
+
+
+class Undo(NamedTuple):
+    """How what a call granted is given back: by the call that `of` makes of the body of its answer, if
+    there is something. A read of `path` is answered when Redis is well."""
+
+    path: str
+    of: Callable[[Any], Optional[Call]]
+
+
+def give_up(call: Call, undo: Undo) -> Steps[None]:
+    """Gives back what a call that was ended may have been granted."""
+    granted = call.granted
+    if granted is None:
+        if call.wait_ms > 0:
+            try:
+                yield Call("GET", undo.path, timeout_ms=GIVE_UP_MS)
+            except Problem:
+                pass  # such as a token that may not read
+        granted = yield call.again()
+    back = undo.of(granted.body)
+    if back is not None:
+        yield back
 
 
 class Outage:
@@ -216,14 +299,14 @@ class Outage:
             self._began = now
         if now - self._warned_at >= WARN_S:
             self._warned_at, self._has_warned = now, True
-            log.warning("%s has failed for %.0f s, and goes on: %s", self._what, now - self._began, problem)
+            warn("%s has failed for %.0f s, and goes on: %s", self._what, now - self._began, problem)
         pause = self._step * random.uniform(0.5, 1) + min(problem.retry_after or 0, 60)
         self._step = min(self._step * 2, 5.0)
         return pause
 
     def ended(self) -> None:
         if self._began is not None and self._has_warned:
-            log.warning("%s works again after %.0f s", self._what, time.monotonic() - self._began)
+            warn("%s works again after %.0f s", self._what, time.monotonic() - self._began)
         self._began, self._step, self._has_warned = None, PAUSE_S, False
 
     @staticmethod

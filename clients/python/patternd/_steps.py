@@ -10,7 +10,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 from ._http import Event
 from ._lease import SAFE, Lease
 from ._problems import ENDED, Problem
-from ._requests import PAUSE_S, Call, Pause, Steps, given, path_of
+from ._requests import PAUSE_S, Call, Pause, Steps, Undo, given, path_of
 
 
 class Decision(NamedTuple):
@@ -96,8 +96,17 @@ def cache_store(key: str, filling: Filling, stored: dict[str, Any]) -> Steps[Non
             raise
 
 
-def lock_acquire(name: str, body: dict[str, Any]) -> Steps[Granted]:
-    response = yield Call("POST", path_of("locks", name), body, wait_ms=body.get("wait_ms", 0))
+def lock_call(name: str, body: dict[str, Any]) -> Call:
+    path = path_of("locks", name)
+
+    def undo(granted: dict[str, Any]) -> Call:
+        return Call("DELETE", path, headers={"Lock-Token": granted["token"]})
+
+    return Call("POST", path, body, wait_ms=body.get("wait_ms", 0), undo=Undo(path, undo))
+
+
+def lock_acquire(call: Call) -> Steps[Granted]:
+    response = yield call
     granted = response.body
     waited_ms = 0 if response.headers.get("Idempotent-Replayed") else granted["waited_ms"]
     return Granted(granted["fence"], granted["token"], response.sent + waited_ms / 1000 + granted["ttl_ms"] * SAFE)
@@ -130,10 +139,19 @@ def send(queue: str, messages: Iterable[Mapping[str, Any]], wait_ms: float = 0) 
     return [told | {"duplicate": told["duplicate"] and bool(row.get("id"))} for told, row in zip(sent, rows)]
 
 
-def receive(queue: str, body: dict[str, Any], visibility_ms: float) -> Steps[Optional[Delivered]]:
+def receive_call(queue: str, body: dict[str, Any]) -> Call:
+    path = path_of("queues", queue)
+
+    def undo(received: dict[str, Any]) -> Optional[Call]:
+        rows = [{"receipt": row["receipt"], **rejection(0, counted=False)} for row in received["messages"]]
+        return Call("POST", path + "/settle", {"reject": rows}, key="") if rows else None
+
+    return Call("POST", path + "/receive", body, wait_ms=body.get("wait_ms", 0), undo=Undo(path, undo))
+
+
+def receive(queue: str, call: Call, visibility_ms: float) -> Steps[Optional[Delivered]]:
     """One message. Its key gives an attempt that was not answered its delivery again."""
-    wait_ms = body.get("wait_ms", 0)
-    response = yield Call("POST", path_of("queues", queue) + "/receive", body, wait_ms=wait_ms)
+    response = yield call
     for row in response.body["messages"]:
         expires = response.sent + visibility_ms * SAFE
         try:  # when it is not known how long the delivery has lasted, an extension makes it sure

@@ -13,12 +13,13 @@ import time
 from typing import Any, Callable, Generic, Iterable, NamedTuple, Optional, Protocol, TypeVar
 
 from ._lease import SAFE, Lease
-from ._problems import Problem
-from ._requests import Call, Outage, Response, Steps, given, log, path_of
+from ._problems import Problem, told
+from ._requests import Call, Outage, Response, Steps, given, path_of, warn
 from ._steps import rejection
 
 AHEAD_S, SETTLE_S = 0.5, 0.01
 GRACE_S = 0.5  # at a stop, of a turn that may not be waiting yet: what it takes is on its way
+RETURN_MS = 2000  # how long the return of messages may take, after the limit of a stop
 ROWS_MAX, RESULT_MAX, RESULTS_MAX = 100, 65536, 524288
 REFUSALS = (400, 413, 422)
 
@@ -142,22 +143,30 @@ class Work(Generic[M]):
         if result is None:
             return Outcome(message, "acknowledge", message.receipt, 0, now)
         try:
-            size = len(json.dumps(result, allow_nan=False).encode())
+            text = json.dumps(result, allow_nan=False)
+            size = len(text.encode())
         except Exception as error:
             if inspect.iscoroutine(result):
                 result.close()  # else Python warns that it was never awaited
-            told = TypeError(f"the handler returned no JSON but a {type(result).__name__}, so its work may not be done")
-            told.__cause__ = error
-            return self.failed(message, told)
+            refused = TypeError(
+                f"the handler returned no JSON but a {type(result).__name__}, so its work may not be done"
+            )
+            refused.__cause__ = error
+            return self.failed(message, refused)
         if size > RESULT_MAX:
-            log.warning("message %r: the result of its handler is left out: %d bytes", message.id, size)
+            warn("message %r: the result of its handler is left out: %d bytes", message.id, size)
             return Outcome(message, "acknowledge", message.receipt, 0, now)
-        return Outcome(message, "complete", {"receipt": message.receipt, "result": result}, size, now)
+        return Outcome(message, "complete", {"receipt": message.receipt, "result": json.loads(text)}, size, now)
 
     def failed(self, message: M, error: BaseException) -> Outcome:
         """A handler has raised: the message is due again after the queue's backoff."""
-        log.warning("message %r of queue %r: its handler raised", message.id, self.options.queue, exc_info=error)
-        row = {"receipt": message.receipt, **rejection(None, f"{type(error).__name__}: {error}")}
+        warn("message %r of queue %r: its handler raised", message.id, self.options.queue, error=error)
+        row = {"receipt": message.receipt, **rejection(None, told(error))}
+        return Outcome(message, "reject", row, 0, time.monotonic())
+
+    def unknown(self, message: M) -> Outcome:
+        """Of a message whose handler has ended, while the client could not tell how."""
+        row = {"receipt": message.receipt, **rejection(None, "the worker failed after the handler had ended")}
         return Outcome(message, "reject", row, 0, time.monotonic())
 
     def give_up(self) -> None:
@@ -262,7 +271,7 @@ class Work(Generic[M]):
 
     def _refused(self, outcome: Outcome, problem: Problem) -> None:
         message = outcome.message
-        log.warning("message %r cannot be settled by %s: %s", message.id, outcome.kind, problem)
+        warn("message %r cannot be settled by %s: %s", message.id, outcome.kind, problem)
         if outcome.kind == "complete":  # the work is done
             self.outcomes.append(Outcome(message, "acknowledge", message.receipt, 0, time.monotonic()))
         else:
@@ -276,9 +285,9 @@ class Work(Generic[M]):
         return rows
 
     def _settled(self, outcomes: list[Outcome], answer: Response) -> None:
-        told = {row["receipt"]: row["outcome"] for row in answer.body.get("deliveries") or []}
+        ends = {row["receipt"]: row["outcome"] for row in answer.body.get("deliveries") or []}
         for outcome in outcomes:
             outcome.message.give_up()
-            if told.get(outcome.message.receipt) == "not_current" and outcome.kind != "reject":
-                log.warning("message %r was worked on for longer than its delivery lasted", outcome.message.id)
+            if ends.get(outcome.message.receipt) == "not_current" and outcome.kind != "reject":
+                warn("message %r was worked on for longer than its delivery lasted", outcome.message.id)
         outcomes.clear()

@@ -21,7 +21,7 @@ import threading
 from typing import IO, Any, Iterator, Optional
 from urllib.parse import quote
 
-from ._client import Client
+from ._threads.client import Client
 
 __all__ = ["Daemon", "daemon"]
 START_S, STOP_S = 20.0, 20.0

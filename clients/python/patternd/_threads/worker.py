@@ -1,36 +1,34 @@
-"""Works a queue by threads: the blocking driver of `_work.Work`."""
+"""Works a queue by threads: a driver of `_work.Work`."""
 from __future__ import annotations
 
-import _thread
 import contextlib
 import signal
 import threading
 import time
 from typing import Any, Callable, Generic, Iterator, Optional, TypeVar
 
-from ._problems import Problem
-from ._requests import Outage
-from ._steps import Delivered
-from ._transport import Cut, Transport
-from ._work import SETTLE_S, Held, Options, Outcome, Work, check
+from .._problems import Problem
+from .._requests import Cut, Outage
+from .._steps import Delivered
+from .._work import RETURN_MS, SETTLE_S, Held, Options, Outcome, Work, check
+from .connection import LOOK_S, background
+from .transport import Transport
 
 M = TypeVar("M", bound=Held)
-LOOK_S = 0.1  # how often `stop` is looked at
-RETURN_MS = 2000  # how long the return of messages may take, after the limit of a stop
 
 
 class Worker(Generic[M]):
-    """`_drive` receives, `_settle` and `_handle` run beside it, each in a separate thread.
+    """`_drive` receives; `_watch`, `_settle` and each `_handle` run beside it, in a thread each.
 
     The caller's thread only waits, since it may be the main thread: there an exception of a signal
     handler may come at any step, also between the acquisition of a Condition and its block, and the
-    Condition is locked for ever then (`_lease.Keeper`).
+    Condition is locked for ever then (`keeper.Keeper`).
     """
 
     def __init__(
         self,
         transport: Transport,
-        deliver: Callable[[Delivered], M],
+        deliver: Callable[[Delivered, Optional[Callable[[], None]]], M],
         options: Options,
         handler: Callable[[M], Any],
         stop: Optional[threading.Event],
@@ -49,8 +47,11 @@ class Worker(Generic[M]):
     def run(self, signals: bool) -> None:
         with self._catch(signals):
             try:
-                _thread.start_new_thread(self._start, ())  # in one step, unlike Thread.start()
-                self._done.acquire()
+                background(self._drive)
+                # Python looks at signals between two steps. One that came during the step before
+                # this would be seen at the end of this.
+                while not self._done.acquire(timeout=LOOK_S):
+                    pass
             except BaseException:  # what runs is returned at once
                 self._is_aborted = True
                 self._cut.cut()
@@ -68,8 +69,6 @@ class Worker(Generic[M]):
 
         def count(*_: object) -> None:  # no lock here: this runs between two steps of the main thread
             self._signals += 1
-            if self._is_hurried() or not self._work.grace_s():
-                self._cut.cut()
 
         before = [(number, signal.getsignal(number)) for number in caught]
         try:
@@ -80,9 +79,6 @@ class Worker(Generic[M]):
             for number, handler in before:
                 signal.signal(number, handler)
 
-    def _start(self) -> None:
-        threading.Thread(target=self._drive, daemon=True).start()
-
     def _drive(self) -> None:
         """Receives until the end, and drains then."""
         # In this order, and `run` in the other: it waits for this thread, or this takes nothing.
@@ -90,9 +86,8 @@ class Worker(Generic[M]):
         limit_s, failure = 0.0, None  # type: float, Optional[BaseException]
         try:
             if not self._is_aborted:
-                loops = [self._handle] * self._options.concurrency + [self._settle]
-                for loop in loops:
-                    threading.Thread(target=loop, daemon=True).start()
+                for loop in [self._watch, self._settle] + [self._handle] * self._options.concurrency:
+                    threading.Thread(target=self._guard, args=(loop,), daemon=True).start()
                 self._receive()
                 limit_s = self._options.drain_ms / 1000
         except Problem as problem:
@@ -105,6 +100,17 @@ class Worker(Generic[M]):
             self._failure = failure or self._failure
             self._done.release()
 
+    def _guard(self, loop: Callable[[], None]) -> None:
+        """What a loop did that died would be done by nobody: the work ends with its error."""
+        try:
+            loop()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._end()
+
     def _is_stopped(self) -> bool:
         return self._signals > 0 or self._is_aborted or (self._stop is not None and self._stop.is_set())
 
@@ -116,9 +122,20 @@ class Worker(Generic[M]):
         with self._changed:
             self._work.is_stopping = True
             self._changed.notify_all()
-        timer = threading.Timer(0 if self._is_hurried() else self._work.grace_s(), self._cut.cut)
-        timer.daemon = True
-        timer.start()
+
+    def _watch(self) -> None:
+        """Sees a stop, whatever the others wait for, and ends the turn that is under way then."""
+        work = self._work
+        while not work.is_stopping:
+            if self._is_stopped():
+                self._end()
+            elif self._stop is not None:
+                self._stop.wait(LOOK_S)
+            else:
+                time.sleep(LOOK_S)
+        while work.grace_s() and not self._is_hurried():
+            time.sleep(LOOK_S)
+        self._cut.cut()
 
     def _receive(self) -> None:
         work = self._work
@@ -135,7 +152,7 @@ class Worker(Generic[M]):
                 problem, rows, expires = failed, [], 0.0
                 if not Outage.may_pass(problem):
                     raise
-            messages = [self._deliver(Delivered(row, expires)) for row in rows]
+            messages = [self._deliver(Delivered(row, expires), None) for row in rows]
             with self._changed:
                 work.received(messages)
                 self._changed.notify_all()
@@ -152,26 +169,25 @@ class Worker(Generic[M]):
                     if self._has_ended:
                         return
                     self._changed.wait()
-            began = time.monotonic()
+            began, outcome = time.monotonic(), work.unknown(message)
             try:
-                outcome = work.done(message, self._handler(message))
-            except BaseException as error:
-                outcome = work.failed(message, error)
-                if not isinstance(error, Exception):  # such as SystemExit: the caller of work() gets it
-                    self._failure = error
-                    self._end()
-            with self._changed:
-                work.finish(message, time.monotonic() - began, outcome)
-                self._changed.notify_all()
+                try:
+                    outcome = work.done(message, self._handler(message))
+                except BaseException as error:
+                    outcome = work.failed(message, error)
+                    if not isinstance(error, Exception):  # such as SystemExit: the caller of work() gets it
+                        self._fail(error)
+            finally:
+                with self._changed:
+                    work.finish(message, time.monotonic() - began, outcome)
+                    self._changed.notify_all()
 
     def _settle(self) -> None:
         work = self._work
         while not self._has_ended:
             with self._changed:
-                self._changed.wait(SETTLE_S if work.outcomes else LOOK_S)
+                self._changed.wait(SETTLE_S if work.outcomes else None)
                 outcomes = work.take(is_ripe=True)
-            if self._is_stopped() and not work.is_stopping:
-                self._end()
             if outcomes:
                 pause = self._send(outcomes)
                 with self._changed:
@@ -188,8 +204,7 @@ class Worker(Generic[M]):
         with self._changed:
             self._changed.notify_all()
         if failure and not Outage.may_pass(failure):
-            self._failure = failure
-            self._end()
+            self._fail(failure)
         return work.outage.failed(failure) if failure else 0.0
 
     def _drain(self, limit_s: float) -> None:

@@ -1,23 +1,24 @@
-"""A queue and its messages, for asyncio."""
+"""A queue and its messages."""
 from __future__ import annotations
 
 import asyncio
 from typing import Any, AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping, Optional, Sequence
 
-from . import _steps
-from ._aio_transport import Keeper, Transport
-from ._aio_worker import Worker
-from ._message import Delivery, delivery_lease
-from ._problems import Problem
-from ._requests import Response, given, path_of
-from ._work import Options
+from .. import _steps
+from .._message import Delivery, delivery_lease
+from .._problems import Problem, told
+from .._requests import Response, given, named, path_of
+from .._work import Options
+from .keeper import Keeper
+from .transport import Transport
+from .worker import Worker
 
 
 class Message(Delivery):
     """A delivery. `lost` is set when another worker may have it: stop the work then.
 
-    With `async with` it is acknowledged at the end, and rejected when the block raises. It has
-    the members and methods of `patternd.Message`.
+    As a context manager it is acknowledged at the end, and rejected when the block raises. `group`
+    and `schedule` are those that it belongs to, or None; `receives` counts this delivery, too.
     """
 
     def __init__(
@@ -32,7 +33,8 @@ class Message(Delivery):
     ) -> None:
         super().__init__(queue, delivered.row)
         self.lost = lost = asyncio.Event()
-        self._transport, self._keeper, self._visibility_ms = transport, keeper, visibility_ms
+        self._transport, self._keeper = transport, keeper
+        self._visibility_ms = visibility_ms
 
         def lose() -> None:
             lost.set()
@@ -40,9 +42,14 @@ class Message(Delivery):
                 on_lost()
 
         self.lease = delivery_lease(queue, delivered, visibility_ms, max_work_ms, lose)
-        keeper.keep(self.lease)
+        self._keeper.keep(self.lease)
 
     async def acknowledge(self, result: Any = None) -> bool:
+        """Removes the message for good. False: the delivery had ended, the message comes again.
+
+        A `result`, any JSON, is kept for the queue's `result_ms`. After a Problem repeat the call:
+        it returns what is true.
+        """
         return await self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
 
     async def reject(
@@ -53,12 +60,18 @@ class Message(Delivery):
         dead: bool = False,
         counted: bool = True,
     ) -> bool:
+        """Returns it to the queue, due after `delay_ms` or the backoff; or makes it dead. With
+        counted=False the message did not fail: `receives` goes back by one, and it has no backoff.
+        """
         body = _steps.rejection(delay_ms, reason, dead, counted)
         return await self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
     async def extend(
         self, visibility_ms: Optional[float] = None, *, progress: Optional[Mapping[str, Any]] = None
     ) -> bool:
+        """Extends it now; False: the delivery has ended. It is extended anyway, so this is for
+        `progress`, {"percent": 50, "note": "half"}.
+        """
         body = {"visibility_ms": visibility_ms or self._visibility_ms, **given(progress=progress)}
         try:
             self.lease.extended(await self._transport.run(_steps.delivery_extend(self.queue, self.receipt, body)))
@@ -86,7 +99,7 @@ class Message(Delivery):
             if kind is None:
                 await self.acknowledge()
             else:
-                await self.reject(reason="the loop ended" if kind is GeneratorExit else f"{kind.__name__}: {error}")
+                await self.reject(reason="the loop ended" if kind is GeneratorExit else told(error))
         except Problem:
             if kind is None:  # else what the block raised matters more: the message comes again
                 raise
@@ -95,7 +108,7 @@ class Message(Delivery):
 
 
 class Queue:
-    """Made by Client.queue; it has the methods of `patternd.Queue`."""
+    """Made by Client.queue."""
 
     def __init__(self, transport: Transport, keeper: Keeper, name: str) -> None:
         self.name, self._path = name, path_of("queues", name)
@@ -110,25 +123,45 @@ class Queue:
         wait_result_ms: int = 0,
         **more: Any,
     ) -> dict[str, Any]:
+        """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
+
+        `more`: its other members (group, deliver_at_ms, priority, ttl_ms, on_duplicate, headers,
+        traceparent). With `wait_result_ms` the answer waits for the message's end.
+        """
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
         return (await self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]
 
     async def send_many(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}."""
         return await self._transport.run(_steps.send(self.name, messages))
 
     async def receive(
         self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000, worker: Optional[str] = None
     ) -> Optional[Message]:
-        """One message, or None. It is extended until it is settled: `max_work_ms` at most."""
-        body = given(wait_ms=wait_ms, visibility_ms=visibility_ms, worker=worker)
-        delivered = await self._transport.run(_steps.receive(self.name, body, visibility_ms))
-        return None if delivered is None else self._message(delivered, visibility_ms, max_work_ms)
+        """One message, or None. It is extended until it is settled: for `max_work_ms` at most.
+
+        `worker` names the program in lists of messages; None: its host and process; "": nothing.
+        """
+        body = given(wait_ms=wait_ms, visibility_ms=visibility_ms, worker=named(worker))
+        call = _steps.receive_call(self.name, body)
+        try:
+            delivered = await self._transport.run(_steps.receive(self.name, call, visibility_ms))
+            return None if delivered is None else self._message(delivered, visibility_ms, max_work_ms)
+        except BaseException:
+            self._transport.give_up(call)
+            raise
 
     async def messages(
         self, stop: Optional[asyncio.Event] = None, wait_ms: Optional[int] = None, **more: Any
     ) -> AsyncGenerator[Message, None]:
-        """For small scripts, as `patternd.Queue.messages`: use `async with message:` in the loop,
-        as nothing ends an asynchronous generator at once. A worker that runs for years is `work`.
+        """For small scripts: messages, one after the other, until `stop` is set, or a call fails
+        for longer than `timeout_ms`. A worker that runs for years is `work`. `more` goes to
+        `receive`.
+
+        A message is acknowledged when the loop asks for the next one. It is rejected when the loop
+        is left before that: by an exception, `break` or `return`, which look alike from here. That
+        happens at once in CPython when only the loop refers to this iterator, and never at once in
+        asyncio; `async with message:` in the loop does not depend on it. `stop` is looked at each `wait_ms`: 1 s, or 20 s without it.
         """
         wait_ms = wait_ms if wait_ms is not None else 20000 if stop is None else 1000
         while stop is None or not stop.is_set():
@@ -145,44 +178,62 @@ class Queue:
         wait_ms: int = 20000,
         visibility_ms: int = 30000,
         max_work_ms: int = 3600000,
-        drain_ms: int = 20000,
+        drain_ms: int = 7000,
         worker: Optional[str] = None,
         signals: bool = True,
     ) -> None:
-        """Runs `await handler(message)` for each message, `concurrency` at a time, as
-        `patternd.Queue.work`; a plain function must not block. A handler is cancelled when its
-        delivery is lost, and at the end of `drain_ms`. When this is cancelled, what runs is
-        cancelled and returned at once.
+        """Runs `handler(message)` for each message, `concurrency` at a time, until `stop` is set or
+        the program gets SIGTERM or SIGINT (`signals`, in the main thread).
+
+        A message is acknowledged when `handler` returns; what it returns, unless None, is the
+        result. It is rejected when `handler` raises, or returns what JSON refuses; it is due again
+        after the queue's backoff. An outage ends nothing. On a stop no more is begun, and what runs
+        may end within `drain_ms`. The rest is returned, which does not count as a delivery. That
+        takes 2 s at most. A second signal returns all at once.
+
+        Threads: each handler has its own. Asyncio: a plain function must not block; a handler is
+        cancelled when its delivery is lost, and at the end of `drain_ms`; when this is cancelled,
+        what runs is cancelled and returned at once.
         """
         await Worker(
             self._transport,
             lambda delivered, on_lost: self._message(delivered, visibility_ms, max_work_ms, on_lost),
-            Options(self.name, concurrency, wait_ms, visibility_ms, worker, drain_ms),
+            Options(self.name, concurrency, wait_ms, visibility_ms, named(worker), drain_ms),
             handler,
             stop,
         ).run(signals)
 
     async def get(self) -> dict[str, Any]:
+        """The number of messages by state, and the settings."""
         return await self._ask("GET", self._path)
 
     async def put(self, **settings: Any) -> dict[str, Any]:
+        """Replaces all settings: what is not named gets its default."""
         return await self._ask("PUT", self._path, settings)
 
     async def patch(self, **settings: Any) -> dict[str, Any]:
+        """Changes the settings that are named; None resets one to its default."""
         return await self._ask("PATCH", self._path, settings)
 
     async def delete(self) -> None:
+        """Deletes the queue with all messages."""
         await self._ask("DELETE", self._path)
 
     async def get_message(self, id: str, wait_ms: int = 0) -> dict[str, Any]:
+        """A message by its id, without receiving it; with `wait_ms`, when it is done or dead."""
         query = given(wait_ms=wait_ms or None)
         return await self._ask("GET", self._path + path_of("messages", id), query=query, wait_ms=wait_ms)
 
     async def delete_message(self, id: str, in_flight: bool = False) -> None:
+        """Cancels a message; with in_flight also one that a worker has, which learns of it."""
         query = {"in_flight": "true"} if in_flight else None
         await self._ask("DELETE", self._path + path_of("messages", id), query=query)
 
     async def purge(self, state: Optional[str] = None, *, group: Optional[str] = None) -> dict[str, Any]:
+        """Removes the messages of a state, of a group, or all. The settings stay.
+
+        Returns {"name", "purged"}.
+        """
         return await self._ask("POST", self._path + "/purge", given(state=state, group=group))
 
     async def redrive(
@@ -194,6 +245,9 @@ class Queue:
         interval_ms: Optional[int] = None,
         group: Optional[str] = None,
     ) -> dict[str, Any]:
+        """Makes dead letters ready again, or moves them to the queue `to`: up to 100 by their ids,
+        or `limit` (1000), the longest dead first. Returns {"name", "redriven", "duplicates"}.
+        """
         body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group)
         return await self._ask("POST", self._path + "/redrive", body)
 
@@ -204,21 +258,27 @@ class Queue:
         return await self._ask("GET", self._path + path_of("schedules", id))
 
     async def put_schedule(self, id: str, body: Any, **when: Any) -> dict[str, Any]:
+        """Sends `body` at the times of `cron` or each `every_ms`. Put it whenever the program
+        starts: the same times move nothing. `when` also has time_zone, overlap, limit, group.
+        """
         return await self._ask("PUT", self._path + path_of("schedules", id), {"body": body, **when})
 
     async def patch_schedule(self, id: str, **changes: Any) -> dict[str, Any]:
         return await self._ask("PATCH", self._path + path_of("schedules", id), changes)
 
     async def run_schedule(self, id: str) -> dict[str, Any]:
+        """Makes its message now."""
         return await self._ask("POST", self._path + path_of("schedules", id, "run"))
 
     async def delete_schedule(self, id: str) -> None:
         await self._ask("DELETE", self._path + path_of("schedules", id))
 
     def groups(self) -> AsyncIterator[dict[str, Any]]:
+        """The groups that have messages: how many, and why a group waits."""
         return all_items(self._transport, self._path + "/groups")
 
     async def pause_group(self, group: str, for_ms: int) -> dict[str, Any]:
+        """Delivers nothing of a group for so long."""
         return await self._ask("POST", self._path + path_of("groups", group, "pause"), {"for_ms": for_ms})
 
     async def resume_group(self, group: str) -> dict[str, Any]:

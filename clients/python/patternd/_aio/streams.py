@@ -1,17 +1,18 @@
-"""Streams of asyncio's client: locks that live as long as a connection, and topics."""
+"""Streams: locks that live as long as a connection, and topics."""
 from __future__ import annotations
 
 import asyncio
 import collections
 from typing import Any, AsyncIterator, Iterable, Optional
 
-from . import _steps
-from ._aio_transport import Stream, Transport
-from ._http import BadAnswer, Event, EventReader
-from ._message import lost_lock
-from ._problems import Problem, unanswered
-from ._requests import Outage
-from ._steps import SILENCE_S, TopicEvent
+from .. import _steps
+from .._http import BadAnswer, Event, EventReader
+from .._message import lost_lock
+from .._problems import Problem, unanswered
+from .._requests import Cut, Outage
+from .._steps import SILENCE_S, TopicEvent
+from .connection import background, sleep
+from .transport import Stream, Transport
 
 
 class _Events:
@@ -35,65 +36,67 @@ class Hold:
     """Made by Client.hold. `fence` rises with each holder; `lost`: it may be another's."""
 
     def __init__(self, transport: Transport, name: str, body: dict[str, Any]) -> None:
-        self.name, self.fence, self.lost, self._token = name, 0, asyncio.Event(), ""
-        self._transport, self._body = transport, body
-        self._watching: Optional[asyncio.Future[None]] = None
+        self.name, self.fence, self.lost = name, 0, asyncio.Event()
+        self._transport, self._body, self._cut, self._ended = transport, body, Cut(), asyncio.Event()
+        self._token = ""
 
     def __del__(self) -> None:
-        """A cancellation may have come before the block was entered."""
-        if self._watching is not None and not self._watching.get_loop().is_closed():
-            self._watching.cancel()
+        """An interrupt may have come before the block was entered."""
+        self._cut.cut()
 
     async def __aenter__(self) -> Hold:
-        stream = await self._transport.stream(_steps.hold(self.name, self._body))
+        stream = await self._transport.stream(_steps.hold(self.name, self._body), self._cut)
         try:
             events, silence_s = _Events(stream), self._body["ttl_ms"] / 1500
             first = None
             while first is None:
                 first = await events.next(silence_s)
             self.fence, self._token = _steps.held(first)
+            background(_watch, events, silence_s, stream, self._ended, self.lost)
         except (OSError, BadAnswer) as error:
             stream.close()
             raise unanswered("POST", self.name, error, "none") from None
         except BaseException:
             stream.close()
             raise
-        self._watching = asyncio.ensure_future(_watch(events, silence_s, stream, self.lost))
         return self
 
     async def __aexit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
-        assert self._watching is not None
+        self._ended.set()
         is_lost = self.lost.is_set()
         try:
             if not is_lost:  # so that it is free when this returns; the end of the connection frees it, too
                 release = _steps.lock_release(self.name, self._token, self._body["ttl_ms"])
                 is_lost = not await self._transport.run(release)
         finally:
-            self._watching.cancel()
+            self._cut.cut()
         if is_lost and kind is None:
             raise lost_lock(self.name)
 
 
-async def _watch(events: _Events, silence_s: float, stream: Stream, lost: asyncio.Event) -> None:
+async def _watch(
+    events: _Events, silence_s: float, stream: Stream, ended: asyncio.Event, lost: asyncio.Event
+) -> None:
     """Until the stream ends. The daemon sends a comment at each third of the lock's time."""
     try:
         while await events.next(silence_s) is None:
             pass
-    except (OSError, BadAnswer):
+    except (OSError, BadAnswer, ValueError):
         pass
-    finally:
-        stream.close()
-    lost.set()
+    if not ended.is_set():
+        lost.set()
+    stream.close()
 
 
 class Listening:
-    """Made by Client.listen: `async with` and `async for`; it does not end by itself.
+    """Made by Client.listen: for `async with` and `async for`; it does not end by itself.
 
-    It connects again for as long as it takes, and then there is a "gap".
+    It connects again for as long as it takes, and then there is a "gap". `close` ends it, from
+    anywhere.
     """
 
     def __init__(self, transport: Transport, names: Iterable[str]) -> None:
-        self._transport, self._names = transport, list(names)
+        self._transport, self._names, self._cut = transport, list(names), Cut()
         self._events: Optional[_Events] = None
         self._stream: Optional[Stream] = None
         self._outage = Outage(f"listening to {', '.join(self._names)}")
@@ -104,16 +107,17 @@ class Listening:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self.close()
         self._drop()
 
-    def __aiter__(self) -> AsyncIterator[TopicEvent]:
-        return self._all()
+    def close(self) -> None:
+        self._cut.cut()
 
-    async def _all(self) -> AsyncIterator[TopicEvent]:
+    async def __aiter__(self) -> AsyncIterator[TopicEvent]:
         """From the entry on, every message arrives, but around a "gap"."""
         await self.__aenter__()
         try:
-            while True:
+            while not self._cut.is_cut:
                 event = await self._next()
                 if event is not None:
                     yield event
@@ -122,7 +126,7 @@ class Listening:
 
     async def _open(self) -> None:
         """Until `listening`."""
-        self._stream = await self._transport.stream(_steps.listen(self._names))
+        self._stream = await self._transport.stream(_steps.listen(self._names), self._cut)
         try:
             self._events, event = _Events(self._stream), None
             while event is None or event.type != "listening":
@@ -145,7 +149,7 @@ class Listening:
             self._drop()
             problem = unanswered("GET", "/topics/stream", error, "none")
         except Problem as failed:
-            if not Outage.may_pass(failed):
+            if not Outage.may_pass(failed) and not self._cut.is_cut:
                 raise
             problem = failed
         else:
@@ -155,7 +159,8 @@ class Listening:
                 self._drop()
                 return None
             return _steps.topic_event(event)
-        await asyncio.sleep(self._outage.failed(problem))
+        if not self._cut.is_cut:
+            await sleep(self._outage.failed(problem))
         return None
 
     def _drop(self) -> None:

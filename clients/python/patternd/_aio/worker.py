@@ -1,4 +1,4 @@
-"""Works a queue by tasks: asyncio's driver of `_work.Work`."""
+"""Works a queue by tasks: a driver of `_work.Work`."""
 from __future__ import annotations
 
 import asyncio
@@ -6,14 +6,13 @@ import signal
 import threading
 import time
 from inspect import isawaitable
-from typing import Any, Callable, Generic, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Generic, Optional, TypeVar
 
-from ._aio_transport import Transport
-from ._problems import Problem
-from ._requests import Outage
-from ._steps import Delivered
-from ._work import SETTLE_S, Held, Options, Outcome, Work, check
-from ._worker import RETURN_MS
+from .._problems import Problem
+from .._requests import Outage
+from .._steps import Delivered
+from .._work import RETURN_MS, SETTLE_S, Held, Options, Outcome, Work, check
+from .transport import Transport
 
 M = TypeVar("M", bound=Held)
 
@@ -24,7 +23,7 @@ class Worker(Generic[M]):
     def __init__(
         self,
         transport: Transport,
-        deliver: Callable[[Delivered, Callable[[], None]], M],
+        deliver: Callable[[Delivered, Optional[Callable[[], None]]], M],
         options: Options,
         handler: Callable[[M], Any],
         stop: Optional[asyncio.Event],
@@ -40,8 +39,8 @@ class Worker(Generic[M]):
 
     async def run(self, signals: bool) -> None:
         before = self._catch() if signals else []
-        loops = [self._handle() for _ in range(self._options.concurrency)]
-        tasks = [asyncio.ensure_future(loop) for loop in [*loops, self._settle(), self._watch()]]
+        loops = [self._watch(), self._settle()] + [self._handle() for _ in range(self._options.concurrency)]
+        tasks = [asyncio.ensure_future(self._guard(loop)) for loop in loops]
         limit_s = 0.0  # when this is cancelled, what runs is returned at once
         try:
             await self._receive()
@@ -61,6 +60,19 @@ class Worker(Generic[M]):
                     signal.signal(number, handler)
         if self._failure is not None:
             raise self._failure
+
+    async def _guard(self, loop: Coroutine[Any, Any, None]) -> None:
+        """What a loop did that died would be done by nobody: the work ends with its error."""
+        try:
+            await loop
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._end()
 
     def _catch(self) -> list[tuple[signal.Signals, Any]]:
         """The first signal stops, the second one returns all messages at once."""
@@ -102,15 +114,17 @@ class Worker(Generic[M]):
             if work.is_stopping:
                 return
             outcomes = work.take()
-            self._turn = asyncio.ensure_future(self._transport.run(work.turn(outcomes, work.room())))
+            turn = self._turn = asyncio.ensure_future(self._transport.run(work.turn(outcomes, work.room())))
             try:
-                await asyncio.wait({self._turn})
-                problem, rows, expires = self._turn.result()
-            except asyncio.CancelledError:
-                if self._turn.cancelled():  # by a stop
-                    return
-                self._turn.cancel()
-                raise
+                await asyncio.wait({turn})
+            finally:
+                if turn.cancel():  # it gives back the outcomes that it has
+                    await asyncio.wait({turn})
+                self._turn = None
+            try:
+                problem, rows, expires = turn.result()
+            except asyncio.CancelledError:  # by a stop
+                return
             except Problem as failed:
                 problem, rows, expires = failed, [], 0.0
                 if not Outage.may_pass(problem):
@@ -139,10 +153,12 @@ class Worker(Generic[M]):
         while True:
             while (message := work.begin()) is None:
                 await self._wait()
-            began = time.monotonic()
-            outcome = await self._outcome(message)
-            work.finish(message, time.monotonic() - began, outcome)
-            self._notify()
+            began, outcome = time.monotonic(), work.unknown(message)  # type: float, Optional[Outcome]
+            try:
+                outcome = await self._outcome(message)
+            finally:
+                work.finish(message, time.monotonic() - began, outcome)
+                self._notify()
 
     async def _outcome(self, message: M) -> Optional[Outcome]:
         """None: the delivery was lost, and its handler cancelled."""
@@ -151,20 +167,20 @@ class Worker(Generic[M]):
             result = self._handler(message)
             return await result if isawaitable(result) else result
 
-        task = self._handling[message.receipt] = asyncio.ensure_future(handle())
+        receipt = message.receipt
+        task = self._handling[receipt] = asyncio.ensure_future(handle())
         try:
             await asyncio.wait({task})
         finally:
             task.cancel()
-            del self._handling[message.receipt]
+            del self._handling[receipt]
         if task.cancelled() and message.lease.is_lost:
             return None
         try:
             return self._work.done(message, task.result())
         except BaseException as error:
             if not isinstance(error, (Exception, asyncio.CancelledError)):
-                self._failure = error
-                self._end()
+                self._fail(error)
             return self._work.failed(message, error)
 
     async def _settle(self) -> None:
@@ -185,8 +201,7 @@ class Worker(Generic[M]):
             failure = problem
         self._notify()
         if failure and not Outage.may_pass(failure):
-            self._failure = failure
-            self._end()
+            self._fail(failure)
         return work.outage.failed(failure) if failure else 0.0
 
     async def _drain(self, limit_s: float) -> None:

@@ -1,19 +1,21 @@
-"""The blocking client: each call is the steps of an operation, run over sockets."""
+# Made of _aio/client.py by tools/python_client.py.
+"""The client: each call is the steps of an operation, which a transport runs."""
 from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Callable, Iterator, Mapping, Optional, TypeVar, cast
+from typing import Any, cast, Iterator, Mapping, Optional, TypeVar
 
-from . import _steps
-from ._lease import Keeper
-from ._message import lock_lease, lost_lock
-from ._problems import LockLost
-from ._queue import Queue, all_items
-from ._requests import Call, Response, Settings, given, path_of
-from ._steps import Decision
-from ._streams import Hold, Listening
-from ._transport import Transport
+from .. import _steps
+from .._message import lock_lease, lost_lock
+from .._problems import LockLost
+from .._requests import Call, Response, Settings, given, path_of
+from .._steps import Decision
+from .connection import Fill, filled
+from .keeper import Keeper
+from .queue import Queue, all_items
+from .streams import Hold, Listening
+from .transport import Transport
 
 T = TypeVar("T")
 
@@ -77,7 +79,7 @@ class Client:
     def lock(
         self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
     ) -> Lock:
-        """A lock for `with`: acquired on entry, renewed by a thread, released at the end.
+        """A lock for `with`: acquired on entry, renewed beside it, released at the end.
 
         Raises LockHeld on entry when it is not free within `wait_ms`, and LockLost at the end when
         it was lost by then. `more`: other members of the request (mode, metadata, min_replicas).
@@ -105,7 +107,7 @@ class Client:
         """
         return self._transport.run(_steps.limit(given(key=key, limit=limit, window_ms=window_ms, **more)))
 
-    def cached(self, key: str, ttl_ms: int, fill: Callable[[], T], *, fill_ms: int = 5000, jitter_ms: int = 0) -> T:
+    def cached(self, key: str, ttl_ms: int, fill: Fill[T], *, fill_ms: int = 5000, jitter_ms: int = 0) -> T:
         """The value of `key`, or what `fill` returns, which is stored for `ttl_ms`.
 
         Of all callers one runs `fill`, for at most `fill_ms`; the others wait at the daemon, for at
@@ -114,7 +116,7 @@ class Client:
         filling = self._transport.run(_steps.cache_open(key, fill_ms, self._transport.settings.timeout_ms))
         if filling.ticket is None:
             return cast(T, filling.value)
-        value = fill()
+        value: T = filled(fill)
         stored = {"value": value, "ttl_ms": ttl_ms, "jitter_ms": jitter_ms}
         self._transport.run(_steps.cache_store(key, filling, stored))
         return value
@@ -164,10 +166,15 @@ class Lock:
     def acquire(self) -> Lock:
         if self._token:
             raise RuntimeError(f"lock {self.name!r} was acquired before: make another by Client.lock")
-        granted = self._transport.run(_steps.lock_acquire(self.name, {"ttl_ms": self.ttl_ms, **self._more}))
-        self.fence, self._token = granted.fence, granted.token
-        self._lease = lock_lease(self.name, granted, self.ttl_ms, self.lost.set)
-        self._keeper.keep(self._lease)
+        call = _steps.lock_call(self.name, {"ttl_ms": self.ttl_ms, **self._more})
+        try:
+            granted = self._transport.run(_steps.lock_acquire(call))
+            self.fence, self._token = granted.fence, granted.token
+            self._lease = lock_lease(self.name, granted, self.ttl_ms, self.lost.set)
+            self._keeper.keep(self._lease)
+        except BaseException:
+            self._transport.give_up(call)
+            raise
         return self
 
     def release(self) -> None:

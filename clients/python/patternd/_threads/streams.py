@@ -1,18 +1,19 @@
-"""Streams of the blocking client: locks that live as long as a connection, and topics."""
+# Made of _aio/streams.py by tools/python_client.py.
+"""Streams: locks that live as long as a connection, and topics."""
 from __future__ import annotations
 
 import collections
 import threading
-import time
 from typing import Any, Iterable, Iterator, Optional
 
-from . import _steps
-from ._http import BadAnswer, Event, EventReader
-from ._message import lost_lock
-from ._problems import Problem, unanswered
-from ._requests import Outage
-from ._steps import SILENCE_S, TopicEvent
-from ._transport import Cut, Stream, Transport
+from .. import _steps
+from .._http import BadAnswer, Event, EventReader
+from .._message import lost_lock
+from .._problems import Problem, unanswered
+from .._requests import Cut, Outage
+from .._steps import SILENCE_S, TopicEvent
+from .connection import background, sleep
+from .transport import Stream, Transport
 
 
 class _Events:
@@ -45,20 +46,19 @@ class Hold:
         self._cut.cut()
 
     def __enter__(self) -> Hold:
-        self._stream = self._transport.stream(_steps.hold(self.name, self._body), self._cut)
+        stream = self._transport.stream(_steps.hold(self.name, self._body), self._cut)
         try:
-            events, silence_s = _Events(self._stream), self._body["ttl_ms"] / 1500
+            events, silence_s = _Events(stream), self._body["ttl_ms"] / 1500
             first = None
             while first is None:
                 first = events.next(silence_s)
             self.fence, self._token = _steps.held(first)
-            watched = (events, silence_s, self._stream, self._ended, self.lost)
-            threading.Thread(target=_watch, args=watched, daemon=True).start()
+            background(_watch, events, silence_s, stream, self._ended, self.lost)
         except (OSError, BadAnswer) as error:
-            self._stream.close()
+            stream.close()
             raise unanswered("POST", self.name, error, "none") from None
         except BaseException:
-            self._stream.close()
+            stream.close()
             raise
         return self
 
@@ -67,7 +67,8 @@ class Hold:
         is_lost = self.lost.is_set()
         try:
             if not is_lost:  # so that it is free when this returns; the end of the connection frees it, too
-                is_lost = not self._transport.run(_steps.lock_release(self.name, self._token, self._body["ttl_ms"]))
+                release = _steps.lock_release(self.name, self._token, self._body["ttl_ms"])
+                is_lost = not self._transport.run(release)
         finally:
             self._cut.cut()
         if is_lost and kind is None:
@@ -89,10 +90,10 @@ def _watch(
 
 
 class Listening:
-    """Made by Client.listen: a context manager, and an iterator that does not end by itself.
+    """Made by Client.listen: for `with` and `for`; it does not end by itself.
 
-    It connects again for as long as it takes, and then there is a "gap". `close` ends it, from any
-    thread.
+    It connects again for as long as it takes, and then there is a "gap". `close` ends it, from
+    anywhere.
     """
 
     def __init__(self, transport: Transport, names: Iterable[str]) -> None:
@@ -160,7 +161,7 @@ class Listening:
                 return None
             return _steps.topic_event(event)
         if not self._cut.is_cut:
-            time.sleep(self._outage.failed(problem))
+            sleep(self._outage.failed(problem))
         return None
 
     def _drop(self) -> None:

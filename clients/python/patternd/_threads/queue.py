@@ -1,17 +1,18 @@
-"""A queue and its messages, for the blocking client."""
+# Made of _aio/queue.py by tools/python_client.py.
+"""A queue and its messages."""
 from __future__ import annotations
 
 import threading
 from typing import Any, Callable, Generator, Iterable, Iterator, Mapping, Optional, Sequence
 
-from . import _steps
-from ._lease import Keeper
-from ._message import Delivery, delivery_lease
-from ._problems import Problem
-from ._requests import Response, given, path_of
-from ._transport import Transport
-from ._work import Options
-from ._worker import Worker
+from .. import _steps
+from .._message import Delivery, delivery_lease
+from .._problems import Problem, told
+from .._requests import Response, given, named, path_of
+from .._work import Options
+from .keeper import Keeper
+from .transport import Transport
+from .worker import Worker
 
 
 class Message(Delivery):
@@ -29,12 +30,19 @@ class Message(Delivery):
         delivered: _steps.Delivered,
         visibility_ms: float,
         max_work_ms: float,
+        on_lost: Optional[Callable[[], None]] = None,
     ) -> None:
         super().__init__(queue, delivered.row)
-        self.lost = threading.Event()
+        self.lost = lost = threading.Event()
         self._transport, self._keeper = transport, keeper
         self._visibility_ms = visibility_ms
-        self.lease = delivery_lease(queue, delivered, visibility_ms, max_work_ms, self.lost.set)
+
+        def lose() -> None:
+            lost.set()
+            if on_lost is not None:
+                on_lost()
+
+        self.lease = delivery_lease(queue, delivered, visibility_ms, max_work_ms, lose)
         self._keeper.keep(self.lease)
 
     def acknowledge(self, result: Any = None) -> bool:
@@ -59,8 +67,10 @@ class Message(Delivery):
         body = _steps.rejection(delay_ms, reason, dead, counted)
         return self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
-    def extend(self, visibility_ms: Optional[float] = None, *, progress: Optional[Mapping[str, Any]] = None) -> bool:
-        """Extends it now; False: the delivery has ended. A thread extends it anyway, so this is for
+    def extend(
+        self, visibility_ms: Optional[float] = None, *, progress: Optional[Mapping[str, Any]] = None
+    ) -> bool:
+        """Extends it now; False: the delivery has ended. It is extended anyway, so this is for
         `progress`, {"percent": 50, "note": "half"}.
         """
         body = {"visibility_ms": visibility_ms or self._visibility_ms, **given(progress=progress)}
@@ -90,7 +100,7 @@ class Message(Delivery):
             if kind is None:
                 self.acknowledge()
             else:
-                self.reject(reason="the loop ended" if kind is GeneratorExit else f"{kind.__name__}: {error}")
+                self.reject(reason="the loop ended" if kind is GeneratorExit else told(error))
         except Problem:
             if kind is None:  # else what the block raised matters more: the message comes again
                 raise
@@ -120,7 +130,7 @@ class Queue:
         traceparent). With `wait_result_ms` the answer waits for the message's end.
         """
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
-        return self._transport.run(_steps.send(self.name, [row], wait_result_ms))[0]
+        return (self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]
 
     def send_many(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}."""
@@ -129,10 +139,18 @@ class Queue:
     def receive(
         self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000, worker: Optional[str] = None
     ) -> Optional[Message]:
-        """One message, or None. A thread extends it until it is settled: `max_work_ms` at most."""
-        body = given(wait_ms=wait_ms, visibility_ms=visibility_ms, worker=worker)
-        delivered = self._transport.run(_steps.receive(self.name, body, visibility_ms))
-        return None if delivered is None else self._message(delivered, visibility_ms, max_work_ms)
+        """One message, or None. It is extended until it is settled: for `max_work_ms` at most.
+
+        `worker` names the program in lists of messages; None: its host and process; "": nothing.
+        """
+        body = given(wait_ms=wait_ms, visibility_ms=visibility_ms, worker=named(worker))
+        call = _steps.receive_call(self.name, body)
+        try:
+            delivered = self._transport.run(_steps.receive(self.name, call, visibility_ms))
+            return None if delivered is None else self._message(delivered, visibility_ms, max_work_ms)
+        except BaseException:
+            self._transport.give_up(call)
+            raise
 
     def messages(
         self, stop: Optional[threading.Event] = None, wait_ms: Optional[int] = None, **more: Any
@@ -143,8 +161,8 @@ class Queue:
 
         A message is acknowledged when the loop asks for the next one. It is rejected when the loop
         is left before that: by an exception, `break` or `return`, which look alike from here. That
-        happens at once in CPython when only the loop refers to this iterator; `with message:` in
-        the loop does not depend on it. `stop` is looked at each `wait_ms`: 1 s, or 20 s without it.
+        happens at once in CPython when only the loop refers to this iterator, and never at once in
+        threading; `with message:` in the loop does not depend on it. `stop` is looked at each `wait_ms`: 1 s, or 20 s without it.
         """
         wait_ms = wait_ms if wait_ms is not None else 20000 if stop is None else 1000
         while stop is None or not stop.is_set():
@@ -161,23 +179,27 @@ class Queue:
         wait_ms: int = 20000,
         visibility_ms: int = 30000,
         max_work_ms: int = 3600000,
-        drain_ms: int = 20000,
+        drain_ms: int = 7000,
         worker: Optional[str] = None,
         signals: bool = True,
     ) -> None:
-        """Runs `handler(message)` for each message, in `concurrency` threads, until `stop` is set
-        or the program gets SIGTERM or SIGINT (`signals`, in the main thread).
+        """Runs `handler(message)` for each message, `concurrency` at a time, until `stop` is set or
+        the program gets SIGTERM or SIGINT (`signals`, in the main thread).
 
         A message is acknowledged when `handler` returns; what it returns, unless None, is the
-        result. It is rejected when `handler` raises, or returns what JSON refuses, such as a
-        coroutine; it is due again after the queue's backoff. An outage
-        ends nothing. On a stop no more is begun, and what runs may end within `drain_ms`. The rest
-        is returned, which does not count as a delivery. A second signal returns all at once.
+        result. It is rejected when `handler` raises, or returns what JSON refuses; it is due again
+        after the queue's backoff. An outage ends nothing. On a stop no more is begun, and what runs
+        may end within `drain_ms`. The rest is returned, which does not count as a delivery. That
+        takes 2 s at most. A second signal returns all at once.
+
+        Threads: each handler has its own. Asyncio: a plain function must not block; a handler is
+        cancelled when its delivery is lost, and at the end of `drain_ms`; when this is cancelled,
+        what runs is cancelled and returned at once.
         """
         Worker(
             self._transport,
-            lambda delivered: self._message(delivered, visibility_ms, max_work_ms),
-            Options(self.name, concurrency, wait_ms, visibility_ms, worker, drain_ms),
+            lambda delivered, on_lost: self._message(delivered, visibility_ms, max_work_ms, on_lost),
+            Options(self.name, concurrency, wait_ms, visibility_ms, named(worker), drain_ms),
             handler,
             stop,
         ).run(signals)
@@ -266,8 +288,14 @@ class Queue:
     def _ask(self, *what: Any, **options: Any) -> dict[str, Any]:
         return self._transport.run(_steps.plain(*what, **options))
 
-    def _message(self, delivered: _steps.Delivered, visibility_ms: float, max_work_ms: float) -> Message:
-        return Message(self._transport, self._keeper, self.name, delivered, visibility_ms, max_work_ms)
+    def _message(
+        self,
+        delivered: _steps.Delivered,
+        visibility_ms: float,
+        max_work_ms: float,
+        on_lost: Optional[Callable[[], None]] = None,
+    ) -> Message:
+        return Message(self._transport, self._keeper, self.name, delivered, visibility_ms, max_work_ms, on_lost)
 
 
 def all_items(transport: Transport, path: str) -> Iterator[dict[str, Any]]:
@@ -275,6 +303,7 @@ def all_items(transport: Transport, path: str) -> Iterator[dict[str, Any]]:
     cursor: Optional[str] = None
     while True:
         items, cursor = transport.run(_steps.page(path, given(cursor=cursor)))
-        yield from items
+        for item in items:
+            yield item
         if cursor is None:
             return

@@ -1,0 +1,1 @@
+"""The client for asyncio, of which `_threads` is made."""

@@ -1,0 +1,1 @@
+"""The client for threads: see `tools/python_client.py` of the project."""

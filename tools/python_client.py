@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""tools/python_client.py [--check]: makes the modules of clients/python/patternd/_threads that say the
+same as those of _aio, or tells which are not up to date. What remains by hand in both folders is
+what each does in its own way.
+"""
+import pathlib
+import re
+import sys
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "clients/python/patternd"
+MODULES = ("client", "queue", "streams", "transport")
+RULES = (
+    (r"\basync (def|with|for)\b", r"\1"),
+    (r"\bawait ", ""),
+    (r"__a(enter|exit|iter)__", r"__\1__"),
+    (r"\bAsyncGenerator\[(\w+), None\]", r"Generator[\1, None, None]"),
+    (r"\bAsync(Generator|Iterator)\b", r"\1"),
+    (r"\bAwaitable\[(\w+)\]", r"\1"),
+    (r"\basyncio\b", "threading"),
+)
+
+
+def imports(lines):
+    """Sorts modules, and names of typing; leaves out what the rules made needless or doubled."""
+    plain = sorted(line for line in lines if line.startswith("import "))
+    for line in lines:
+        if line.startswith("import "):
+            yield plain.pop(0)
+        elif line.startswith("from typing import "):
+            names = set(line.removeprefix("from typing import ").strip().split(", ")) - {"Awaitable"}
+            yield "from typing import " + ", ".join(sorted(names, key=str.lower)) + "\n"
+        else:
+            yield line
+
+
+def made(name):
+    text = (PACKAGE / "_aio" / f"{name}.py").read_text()
+    for pattern, replacement in RULES:
+        text = re.sub(pattern, replacement, text)
+    return f"# Made of _aio/{name}.py by tools/python_client.py.\n" + "".join(imports(text.splitlines(keepends=True)))
+
+
+def main():
+    stale = [name for name in MODULES if (PACKAGE / "_threads" / f"{name}.py").read_text() != made(name)]
+    if sys.argv[1:] == ["--check"]:
+        sys.exit("".join(f"clients/python/patternd/_threads/{name}.py is stale: run {sys.argv[0]}\n" for name in stale))
+    for name in stale:
+        (PACKAGE / "_threads" / f"{name}.py").write_text(made(name))
+
+
+main()
