@@ -51,7 +51,7 @@ class Loop:
         except BaseException as error:
             self.error = error
 
-    def end(self, seconds=5):
+    def end(self, seconds=20):
         self.stop.set()
         self.thread.join(seconds)
         assert not self.thread.is_alive(), "the loop does not end"
@@ -297,7 +297,7 @@ def test_at_the_limit_of_a_stop_all_go_back(is_aio, name):
 
     loop = Loop(name, handle_aio if is_aio else handle, is_aio, concurrency=2, drain_ms=300)
     until(lambda: len(begun) == 2, "two run")
-    loop.end(2)
+    loop.end(10)
     until(lambda: told == [True, True], "their handlers are told")
     counts = queue.get()
     assert (counts["in_flight"], counts["ready"], counts["dead"]) == (0, 5, 0), counts
