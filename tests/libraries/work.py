@@ -5,7 +5,9 @@ ends by signals.
 import asyncio
 import logging
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +16,8 @@ import time
 import patternd.aio
 from gate import Gate, raised, run_tests, until
 from patternd import Client, Problem
+from patternd._requests import Pause
+from patternd._work import Work
 from patternd.testing import daemon
 
 
@@ -238,6 +242,191 @@ def test_no_message_is_done_without_work(is_aio, name):
         assert "TypeError: the handler returned no JSON" in message["reason"], message
 
 
+class Mute(Exception):
+    def __str__(self):
+        return None
+
+
+class Broken(Exception):
+    def __str__(self):
+        raise SystemExit
+
+
+class Counted(dict):
+    """Its items can be read once."""
+
+    def items(self):
+        self.clear()
+        return {"n": 1}.items()
+
+
+class Cracked(dict):
+    def items(self):
+        raise Mute
+
+
+@for_both
+def test_a_slot_outlives_all_that_its_handler_raises_or_returns(is_aio, name):
+    """Errors whose text cannot be had, results that cannot be read, a log whose handlers fail."""
+
+    def fail(error):
+        raise error
+
+    ends = [
+        lambda: fail(Mute()),
+        lambda: fail(Broken()),
+        lambda: fail(RuntimeError("\ud800 x" * 900)),
+        lambda: fail(RuntimeError("loud")),
+        lambda: fail(RecursionError()),
+        lambda: Counted(n=1),
+        lambda: Cracked(n=1),
+        lambda: {"n": float("nan")},
+        lambda: "x" * 70000,
+    ]
+    acknowledged = (5, 8)
+    queue, seen = filled(name, len(ends), max_receives=1), []
+
+    def handle(message):
+        seen.append(message.body)
+        return ends[message.body]()
+
+    loop = Loop(name, handle, is_aio, concurrency=1)
+    until(lambda: len(seen) == len(ends) and queue.get()["in_flight"] == 0, "all are worked on and settled")
+    loop.end()
+    counts = queue.get()
+    assert (counts["ready"], counts["dead"]) == (0, len(ends) - len(acknowledged)), counts
+    dead = client.request("GET", f"/queues/{name}/messages?state=dead").body["items"]
+    reasons = {message["body"]: message["reason"] for message in dead}
+    assert all(reason.endswith("; max_receives") for reason in reasons.values()), reasons
+    assert reasons[0].startswith("an error whose text") and reasons[4].startswith("RecursionError;"), reasons
+
+
+@for_both
+def test_an_exception_that_is_no_error_ends_the_work(is_aio, name):
+    """As do those of a `stop` that fails. The message is rejected."""
+
+    class Ended(BaseException):
+        pass
+
+    class Stop:
+        def is_set(self):
+            raise Ended
+
+        wait = is_set
+
+    async def wait():
+        raise Ended
+
+    def handle(message):
+        raise Ended
+
+    queue = filled(name, 1, max_receives=1)
+    loop = Loop(name, handle, is_aio)
+    loop.thread.join(20)
+    assert isinstance(loop.error, Ended) and queue.get()["dead"] == 1
+    stop = Stop()
+    if is_aio:
+        stop.wait = wait
+
+        async def work():
+            async with patternd.aio.Client(started.url) as asking:
+                await asking.queue(name).work(print, stop=stop)
+
+        raised(Ended, lambda: asyncio.run(work()))
+    else:
+        raised(Ended, lambda: client.queue(name).work(print, stop=stop))
+
+
+@for_both
+def test_a_stop_is_seen_while_outcomes_cannot_be_sent(is_aio, name):
+    """Only turns settle here: what settles between them gets no answer for 4 s."""
+    settle, begun = Work.settle, []
+
+    def settle_not(work, *more):
+        if work.options.queue != name:
+            return (yield from settle(work, *more))
+        work.put_back(more[0])
+        yield Pause(4)
+        raise Problem(503, {"code": "redis_unavailable"})
+
+    async def handle_aio(message):
+        begun.append(time.monotonic())
+        await asyncio.sleep(0.02)
+
+    def handle(message):
+        begun.append(time.monotonic())
+        time.sleep(0.02)
+
+    queue, Work.settle = filled(name, 1000), settle_not
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio, concurrency=1, drain_ms=500)
+    until(lambda: len(begun) > 30, "many have begun")
+    stopped = time.monotonic()
+    loop.end()
+    ended = time.monotonic()
+    late = [at - stopped for at in begun if at > stopped]
+    assert all(seconds < 1 for seconds in late), late  # 0.1 s on a machine that is not busy
+    assert ended - stopped < 0.5 + 2 + 3, f"{ended - stopped} s, and 2.5 s are the bound"
+    Work.settle = settle
+    queue.delete()
+
+
+@for_both
+def test_a_stop_ends_in_an_outage(is_aio, name):
+    """2 s after `drain_ms` at the latest. What was done and not acknowledged comes again."""
+    gate, queue, seen = Gate(port), filled(name, 1), []
+    loop = Loop(name, lambda message: seen.append(gate.shut()), is_aio, url=gate.url, drain_ms=500)
+    until(lambda: seen, "its work is done")
+    began = time.monotonic()
+    loop.end()
+    assert time.monotonic() - began < 0.5 + 2 + 3
+    assert queue.get()["in_flight"] == 1
+
+
+@for_both
+def test_a_stop_is_seen_while_it_connects(is_aio, name):
+    """To an address that does not answer, not even by a refusal."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        others = [socket.socket() for _ in range(4)]
+        for other in others:
+            other.setblocking(False)
+            other.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        loop = Loop(name, print, is_aio, url=url)
+        time.sleep(0.7)
+        began = time.monotonic()
+        loop.end()
+        assert time.monotonic() - began < 3
+        for other in others:
+            other.close()
+
+
+@for_both
+def test_a_cancelled_loop_keeps_what_is_done(is_aio, name):
+    """The acknowledgement was on its way, and got no answer, when the task of `work` was cancelled."""
+    if not is_aio:
+        return
+    gate, queue, seen = Gate(port), filled(name, 1), []
+
+    async def handle(message):
+        seen.append(message.body)
+        gate.is_mute = True
+
+    async def run():
+        async with patternd.aio.Client(gate.url, attempt_ms=500) as asking:
+            task = asyncio.ensure_future(asking.queue(name).work(handle, 1))
+            while not seen:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            gate.is_mute = False
+            task.cancel()
+            began = time.monotonic()
+            await asyncio.wait({task})
+            assert task.cancelled() and time.monotonic() - began < 1.5, "it waits for nothing"
+
+    asyncio.run(run())
+    assert is_empty(queue) and seen == [0]
+
+
 @for_both
 def test_a_stop_finishes_what_was_received(is_aio, name):
     queue, seen = filled(name, 30), []
@@ -448,11 +637,35 @@ def test_signals(is_aio, name):
             assert said.endswith("done\n") and "end" not in said, said
 
 
+def test_a_signal_in_the_first_milliseconds_is_seen():
+    command = [sys.executable, "-B", __file__, started.url, "first", "first"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert said.returncode == 0, said.stderr[-2000:]
+
+
+def be_signalled_at_once(url, name):
+    """A signal comes within 10 ms after `work` has begun to look at them."""
+    queue = Client(url).queue(name)
+    before = signal.getsignal(signal.SIGTERM)
+    for number in range(16):
+        hang = threading.Timer(20, os._exit, [1])
+        hang.start()
+
+        def kill():
+            until(lambda: signal.getsignal(signal.SIGTERM) is not before, "it looks at signals")
+            time.sleep(random.uniform(0, 0.01))
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=kill).start()
+        queue.work(print, (4, 32)[number % 2])
+        hang.cancel()
+
+
 def say(text):
     os.write(1, f"{text}\n".encode())  # in one write, because several threads write
 
 
-STEPPED = ("_worker.py", "threading.py", "contextlib.py")
+STEPPED = ("_threads/worker.py", "_threads/connection.py", "threading.py", "contextlib.py")
 
 
 class Interrupted(BaseException):
@@ -529,6 +742,8 @@ def be_worker(url, queue, kind):
 
     if kind == "interrupted":
         be_interrupted(url, queue)
+    elif kind == "first":
+        be_signalled_at_once(url, queue)
     elif kind == "aio":
         asyncio.run(work())
     else:
@@ -542,7 +757,7 @@ if len(sys.argv) > 1:
 
 warnings = []
 handler = logging.Handler()
-handler.emit = lambda record: warnings.append(record.getMessage())
+handler.emit = lambda record: warnings.append(record.getMessage()) or "loud" in str(record.exc_info) and 1 / 0
 logging.getLogger("patternd").addHandler(handler)
 with daemon() as started:
     client = started.client()

@@ -40,14 +40,14 @@ ENDED = ("not_holder", "receipt_expired", "message_cancelled")
 def told(error: Optional[BaseException]) -> str:
     """The type and the text of an error, whose methods are the program's and may raise, too."""
     try:
-        return f"{type(error).__name__}: {error}"
+        text = f"{error}"
+        return f"{type(error).__name__}: {text}" if text else type(error).__name__
     except BaseException:
         return "an error whose text cannot be had"
 
 
 def unanswered(method: str, target: str, error: BaseException, effect: str, was_sent: bool = True) -> Problem:
     """The problem of an attempt that got no answer."""
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    problem = Problem(0, {"code": "no_connection", "detail": f"{method} {target}: {what}", "effect": effect})
+    problem = Problem(0, {"code": "no_connection", "detail": f"{method} {target}: {told(error)}", "effect": effect})
     problem.was_sent = was_sent
     return problem

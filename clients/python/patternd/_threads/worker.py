@@ -184,8 +184,10 @@ class Worker(Generic[M]):
 
     def _settle(self) -> None:
         work = self._work
-        while not self._has_ended:
+        while True:
             with self._changed:
+                if self._has_ended:
+                    return
                 self._changed.wait(SETTLE_S if work.outcomes else None)
                 outcomes = work.take(is_ripe=True)
             if outcomes:
