@@ -142,9 +142,112 @@ def test_an_exception_at_any_step_keeps_no_later_lease_waiting():
         assert not other.is_alive(), f"step {step} has left a lock"
 
 
+class Stalled:
+    """A way to the daemon that passes requests on once `go_on` is called, also those of clients that
+    have left by then, as a Redis that was stopped for a moment executes them.
+    """
+
+    def __init__(self):
+        self.may_pass, self.count = threading.Event(), 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
+
+    def carry(self, client):
+        request = client.recv(65536)
+        self.count += 1
+        self.may_pass.wait()
+        with client, socket.create_connection(("127.0.0.1", port)) as daemon:
+            daemon.sendall(request)
+            threading.Thread(target=self.answer, args=(daemon, client)).start()
+            while request := client.recv(65536):
+                daemon.sendall(request)
+            time.sleep(0.3)  # the daemon has done it before it sees that the client has left
+
+    @staticmethod
+    def answer(daemon, client):
+        try:
+            while data := daemon.recv(65536):
+                client.sendall(data)
+        except OSError:
+            pass
+
+
+def test_what_a_call_got_that_was_ended_is_given_back():
+    """Cancelled, timed out and interrupted, with and without a wait, while the daemon stalls."""
+
+    async def cancel(stalled, name, wait_ms):
+        async with patternd.aio.Client(stalled.url) as asking:
+            queue = asking.queue(name)
+            calls = [asking.lock(f"{name}-{n}", ttl_ms=60000, wait_ms=wait_ms).acquire() for n in range(5)]
+            calls += [queue.receive(wait_ms=wait_ms, visibility_ms=60000) for _ in range(5)]
+            ends = await asyncio.gather(*[asyncio.wait_for(call, 0.4) for call in calls], return_exceptions=True)
+            assert all(isinstance(end, asyncio.TimeoutError) for end in ends), ends
+            stalled.may_pass.set()
+            await asyncio.to_thread(free, name) if sys.version_info > (3, 9) else free(name)
+
+    def time_out(stalled, name, wait_ms):
+        brief = Client(stalled.url, timeout_ms=300, attempt_ms=300)
+        calls = [brief.lock(f"{name}-{n}", ttl_ms=60000).acquire for n in range(5)]
+        calls += [lambda: brief.queue(name).receive(visibility_ms=60000)] * 5
+        threads = [threading.Thread(target=raised, args=(Problem, call)) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stalled.may_pass.set()
+        free(name)
+
+    def free(name):
+        held = lambda: [n for n in range(5) if client.request("GET", f"/locks/{name}-{n}").body["held"]]  # noqa: E731
+        queue = client.queue(name)
+        time.sleep(0.5)  # what was stalled is done
+        until(lambda: not held() and queue.get()["in_flight"] == 0, f"{name}: all is given back", 20)
+        messages = client.request("GET", f"/queues/{name}/messages?state=ready").body["items"]
+        assert [message["receives"] for message in messages] == [0] * 5, messages
+
+    for wait_ms in (0, 5000):
+        for end in (time_out, lambda *what: asyncio.run(cancel(*what))):
+            name = f"ended-{wait_ms}-{end.__name__ == 'time_out'}"
+            client.queue(name).send_many({"body": n} for n in range(5))
+            end(Stalled(), name, wait_ms)
+
+
+def test_an_answer_before_the_end_of_the_body_is_read():
+    body = {"body": "x" * (8 << 20)}
+
+    async def ask(url):
+        async with patternd.aio.Client(url) as asking:
+            await asking.request("POST", "/queues/large/messages", body)
+
+    with tempfile.TemporaryDirectory() as folder, daemon(None, "--listen", f"unix:{folder}/socket") as other:
+        for url in (started.url, other.url):
+            for call in (
+                lambda: Client(url).request("POST", "/queues/large/messages", body),
+                lambda: Client(url).queue("large").send(body["body"]),
+                lambda: asyncio.run(ask(url)),
+            ):
+                problem, seconds = raised(Problem, call)
+                assert problem.code == "body_too_large" and seconds < 5, (problem, seconds)
+
+
+def test_the_receiver_is_named():
+    queue = client.queue("named")
+    queue.send_many({"body": n, "id": str(n)} for n in range(3))
+    held = [queue.receive(), queue.receive(worker="porter"), queue.receive(worker="")]
+    assert len(held) == 3
+    workers = [queue.get_message(str(n))["worker"] for n in range(3)]
+    assert workers == [f"{socket.gethostname()}/{os.getpid()}", "porter", None], workers
+
+
 def test_no_call_outlives_its_timeout():
     gate = Gate(port)
-    brief = Client(gate.url, timeout_ms=400)
+    brief = Client(gate.url, timeout_ms=1000)
     lock = brief.lock("brief", ttl_ms=60000).acquire()
     hold = brief.hold("held", ttl_ms=60000).__enter__()
     brief.queue("brief").send("a")
@@ -152,17 +255,17 @@ def test_no_call_outlives_its_timeout():
     gate.shut()
     began = time.monotonic()
     lock.release()  # what cannot be released expires
-    assert time.monotonic() - began < 3
-    assert raised(LockLost, lambda: hold.__exit__(None))[1] < 3
+    assert time.monotonic() - began < 6
+    assert raised(LockLost, lambda: hold.__exit__(None))[1] < 6
     for call in (message.acknowledge, message.extend, lambda: brief.cached("k", 1000, lambda: 1)):
-        assert raised(Problem, call)[1] < 3, call
+        assert raised(Problem, call)[1] < 6, call
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.listen(0)
         for scheme in ("http", "https"):  # a connection that is accepted, and a handshake that is not made
             mute = Client(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}", timeout_ms=300)
-            assert raised(Problem, lambda: mute.request("GET", "/x"))[1] < 3
+            assert raised(Problem, lambda: mute.request("GET", "/x"))[1] < 6
     lost = Client("http://nowhere.invalid", timeout_ms=300)
-    assert raised(Problem, lambda: lost.request("GET", "/x"))[1] < 3
+    assert raised(Problem, lambda: lost.request("GET", "/x"))[1] < 6
 
 
 def test_what_failed_with_none_can_be_repeated():
@@ -410,11 +513,12 @@ def test_asyncio_calls_end_when_they_are_cancelled():
                 task = asyncio.ensure_future(call())
                 while not gate.sockets:
                     await asyncio.sleep(0.005)
+                opened = set(gate.sockets)
                 task.cancel()
                 await asyncio.wait({task})
                 assert task.cancelled(), task
-                deadline = time.monotonic() + 5
-                while gate.sockets:
+                deadline = time.monotonic() + 20
+                while gate.sockets & opened:
                     assert time.monotonic() < deadline, "the connection does not end"
                     await asyncio.sleep(0.005)
 
@@ -426,8 +530,8 @@ def test_asyncio_has_the_same():
 
     async def use():
         async with patternd.aio.Client(gate.url) as asking:
-            async with asking.lock("aio", ttl_ms=900) as lock:
-                await asyncio.sleep(1.5)
+            async with asking.lock("aio", ttl_ms=2000) as lock:
+                await asyncio.sleep(3)
                 assert lock.fence and not lock.lost.is_set()
             async with asking.hold("aio") as hold:
                 assert hold.fence > lock.fence
@@ -465,5 +569,6 @@ with daemon() as started:
             "test_an_exception_closes_the_connection_of_each_call_that_waits",
             "test_a_timeout_leaves_no_descriptor",
             "test_a_waiter_that_is_interrupted_leaves_the_wait_queue",
+            "test_an_answer_before_the_end_of_the_body_is_read",
         ],
     )
