@@ -236,6 +236,41 @@ def test_an_answer_before_the_end_of_the_body_is_read():
                 assert problem.code == "body_too_large" and seconds < 5, (problem, seconds)
 
 
+class Stranger:
+    """A server that is no daemon: it answers `answer` to the first bytes, and closes."""
+
+    def __init__(self, answer):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.serve, args=(answer,), daemon=True).start()
+
+    def serve(self, answer):
+        while True:
+            client, _ = self.listener.accept()
+            with client:
+                client.recv(65536)
+                client.sendall(answer)
+
+
+def test_a_wrong_address_is_named():
+    async def ask(url):
+        async with patternd.aio.Client(url, timeout_ms=500) as asking:
+            await asking.request("GET", "/healthz")
+
+    for url, hint in (
+        (f"https://127.0.0.1:{port}", "is this address http://?"),
+        (f"http://{Stranger(bytes((21, 3, 3, 0, 2, 2, 70))).address}", "is this address https://?"),
+        (f"http://{Stranger(b'').address}", "is this the address of a patternd?"),
+        (f"http://{Stranger(b'SSH-2.0-OpenSSH').address}", "before the end of the answer"),
+    ):
+        for call in (
+            lambda: Client(url, timeout_ms=500).request("GET", "/healthz"),
+            lambda: asyncio.run(ask(url)),
+        ):
+            problem, _ = raised(Problem, call)
+            assert hint in problem.detail, problem.detail
+
+
 def test_the_receiver_is_named():
     queue = client.queue("named")
     queue.send_many({"body": n, "id": str(n)} for n in range(3))

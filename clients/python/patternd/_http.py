@@ -5,6 +5,7 @@ import re
 from typing import Iterator, Mapping, NamedTuple, Optional
 
 HEAD_MAX, LINE_MAX = 65536, 1024
+TLS_ALERT = "\x15\x03"  # of a server that expected a TLS handshake
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 TARGET = re.compile(r"[\x21-\x7e]+")
@@ -63,6 +64,8 @@ class AnswerReader:
 
     def feed(self, data: bytes) -> None:
         """Takes what was received; no bytes are the end of the connection."""
+        if not data and not self.status and not self._buffer:
+            raise BadAnswer("the connection was closed without an answer: is this the address of a patternd?")
         if not data:
             raise BadAnswer("the connection was closed before the end of the answer")
         self._buffer += data
@@ -82,13 +85,15 @@ class AnswerReader:
         return line
 
     def _read_head(self) -> bool:
-        head = self._line(HEAD_MAX, b"\r\n\r\n")
+        is_alert = self._buffer.startswith(TLS_ALERT.encode())
+        head = bytes(self._buffer).decode("latin-1") if is_alert else self._line(HEAD_MAX, b"\r\n\r\n")
         if head is None:
             return False
         first, *fields = head.split("\r\n")
         version, _, rest = first.partition(" ")
         if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
-            raise BadAnswer(f"not an answer of HTTP/1.1: {first[:80]!r}")
+            hint = "; is this address https://?" if first.startswith(TLS_ALERT) else ""
+            raise BadAnswer(f"not an answer of HTTP/1.1: {first[:80]!r}{hint}")
         pairs = [field.partition(":")[::2] for field in fields]
         self.status, self.headers = int(rest[:3]), Headers({name: value.strip() for name, value in pairs})
         if self.status < 200:

@@ -18,8 +18,8 @@ import uuid
 from typing import Any, Callable, Generator, Mapping, NamedTuple, Optional, Protocol, TypeVar, Union
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from ._http import AnswerReader, Headers, request_bytes
-from ._problems import KINDS, Problem, unanswered
+from ._http import AnswerReader, BadAnswer, Headers, request_bytes
+from ._problems import KINDS, Problem, told, unanswered
 
 T = TypeVar("T")
 PAUSE_S, PAUSE_MAX_S, WARN_S = 0.05, 2.0, 60.0
@@ -196,6 +196,10 @@ class Call:
 
     def unanswered(self, error: BaseException, was_sent: bool) -> Problem:
         effect = self.sent_effect if was_sent else "none"
+        is_handshake = self._settings.tls is not None and not was_sent
+        if is_handshake and isinstance(error, (ssl.SSLError, ConnectionResetError)):
+            if not isinstance(error, ssl.SSLCertVerificationError):
+                error = BadAnswer(f"no TLS handshake; is this address http://? {told(error)}")
         return unanswered(self.method, self.target, error, effect, was_sent)
 
     def reader(self) -> AnswerReader:

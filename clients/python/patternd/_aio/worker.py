@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from inspect import isawaitable
-from typing import Any, Callable, Coroutine, Generic, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Generic, Optional, TypeVar, cast
 
 from .._problems import Problem
 from .._requests import Outage
@@ -117,26 +117,35 @@ class Worker(Generic[M]):
             turn = self._turn = asyncio.ensure_future(self._transport.run(work.turn(outcomes, work.room())))
             try:
                 await asyncio.wait({turn})
-            finally:
-                if turn.cancel():  # it gives back the outcomes that it has
-                    await asyncio.wait({turn})
-                self._turn = None
-            try:
-                problem, rows, expires = turn.result()
-            except asyncio.CancelledError:  # by a stop
+            except asyncio.CancelledError:  # what is on its way comes, and goes back
+                self._end()
+                await asyncio.wait({turn})
+                self._received(turn)
+                raise
+            problem = self._received(turn)
+            if turn.cancelled():  # by a stop
                 return
-            except Problem as failed:
-                problem, rows, expires = failed, [], 0.0
-                if not Outage.may_pass(problem):
-                    raise
-            work.received([self._message(row, expires) for row in rows])
-            self._notify()
             if problem is None:
                 work.outage.ended()
             else:
                 until = time.monotonic() + work.outage.failed(problem)
                 while not work.is_stopping and time.monotonic() < until:
                     await self._wait(until - time.monotonic())
+
+    def _received(self, turn: asyncio.Future[Any]) -> Optional[Problem]:
+        """Takes what a turn received. Returns why it received nothing, if that may pass."""
+        self._turn = None
+        if turn.cancelled():
+            return None
+        try:
+            problem, rows, expires = turn.result()
+        except Problem as failed:
+            problem, rows, expires = failed, [], 0.0
+            if not Outage.may_pass(problem):
+                raise
+        self._work.received([self._message(row, expires) for row in rows])
+        self._notify()
+        return cast(Optional[Problem], problem)
 
     def _message(self, row: dict[str, Any], expires: float) -> M:
         receipt = row["receipt"]

@@ -172,10 +172,10 @@ class Lock:
             self.fence, self._token = granted.fence, granted.token
             self._lease = lock_lease(self.name, granted, self.ttl_ms, self.lost.set)
             self._keeper.keep(self._lease)
+            return self
         except BaseException:
             self._transport.give_up(call)
             raise
-        return self
 
     def release(self) -> None:
         """Raises LockLost when it was lost before. A lock that cannot be released expires."""

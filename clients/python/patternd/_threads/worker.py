@@ -54,7 +54,6 @@ class Worker(Generic[M]):
                     pass
             except BaseException:  # what runs is returned at once
                 self._is_aborted = True
-                self._cut.cut()
                 if self._is_driven:
                     self._done.acquire(timeout=2 * RETURN_MS / 1000)
                 raise
@@ -133,7 +132,7 @@ class Worker(Generic[M]):
                 self._stop.wait(LOOK_S)
             else:
                 time.sleep(LOOK_S)
-        while work.grace_s() and not self._is_hurried():
+        while work.grace_s() and self._signals < 2:
             time.sleep(LOOK_S)
         self._cut.cut()
 
@@ -143,7 +142,7 @@ class Worker(Generic[M]):
             with self._changed:
                 while not work.is_stopping and not work.wants_turn():
                     self._changed.wait()
-                if work.is_stopping or self._cut.is_cut:
+                if work.is_stopping:
                     return
                 outcomes, limit = work.take(), work.room()
             try:
