@@ -290,6 +290,9 @@ USUAL = {
         ("queue_delivery_extend", {**DELIVERY, "progress": None}, "its delivery extended"),
         ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged"),
         ("queue_message_receive", WORKER, "an empty queue asked"),
+        ("queue_message_send", MESSAGE),
+        ("queue_message_receive", {**WORKER, "worker": None}, "a usual message received, no worker named"),
+        ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged, no worker named"),
     ],
     "a held lock": ["lock_acquire", ("lock_acquire", {"wait_ms": None}, "a held lock refused")],
 }
