@@ -9,10 +9,10 @@ RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml 
 	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libxxhash-dev libcurl4-openssl-dev redis-server curl tzdata
 TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev python3-jsonschema python3-pytest faketime jq strace \
-	busybox nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
+	busybox nginx caddy haproxy mandoc zsh fish mypy $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
-# pip builds the Python client's package, mypy judges its types; Flask and Django are for
+# pip builds the Python client's package, mypy judges its use; Flask and Django are for
 # examples/frameworks.
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy \
 	python3-flask python3-django
