@@ -3,6 +3,7 @@
 import base64
 import csv
 import hashlib
+import inspect
 import os
 import pathlib
 import subprocess
@@ -15,7 +16,7 @@ import zipfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "clients/python"
 sys.path.insert(0, str(SOURCE))
 
-import patternd
+import patternd.aio
 from patternd._message import Delivery
 
 # Without the index and the options of pip that this machine may have.
@@ -71,6 +72,30 @@ def test_the_wheel_has_all_files_and_their_hashes(folder):
             assert name == record or (digest, size) == (f"sha256={wanted}", str(len(content))), name
     there = {str(path.relative_to(SOURCE)) for path in SOURCE.glob("patternd/**/*") if path.suffix in (".py", ".typed")}
     assert there == {name for name in names if ".dist-info/" not in name}
+
+
+def test_each_public_method_has_a_docstring(_):
+    without = [
+        f"{module.__name__}.{name}.{member}"
+        for module in (patternd, patternd.aio)
+        for name in module.__all__
+        for each in [getattr(module, name)]
+        for member, function in [("", each), *inspect.getmembers(each, inspect.isfunction)]
+        if not member.startswith("_") and not inspect.getdoc(function)
+    ]
+    assert without == [], without
+
+
+def test_an_address_and_a_token_may_be_in_the_environment(_):
+    for make in (patternd.Client, patternd.aio.Client):
+        for url, token in (("http://localhost:99", "secret"), ("", ""), (None, None)):
+            for name, value in (("PATTERND_URL", url), ("PATTERND_TOKEN", token)):
+                os.environ.pop(name, None)
+                os.environ.update({name: value} if value is not None else {})
+            settings = make()._transport.settings
+            assert settings.url == (url or "http://127.0.0.1:8379") and (settings.token or "") == (token or "")
+            settings = make("http://127.0.0.1:1", token="")._transport.settings
+            assert settings.url == "http://127.0.0.1:1" and not settings.token
 
 
 def test_a_message_is_shown_by_its_id_and_queue(_):

@@ -9,7 +9,7 @@ from typing import AsyncIterator, Dict, Iterator, List, Optional, TypedDict
 import patternd.aio
 from patternd import Client, Message, types
 
-client = Client("http://127.0.0.1:8379")
+client = Client()
 queue = client.queue("mails")
 
 
@@ -126,7 +126,7 @@ def works(stop: threading.Event, one: Message) -> None:
 
 
 async def works_async() -> None:
-    async with patternd.aio.Client("http://127.0.0.1:8379", token="secret") as asking:
+    async with patternd.aio.Client(token="secret") as asking:
         mails = asking.queue("mails")
         await mails.work(handle_async, stop=asyncio.Event())
         await mails.work(lambda message: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, Mapping, Optional, TypeVar, cast
 
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 class Client:
     """Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket.
+    Without one it is the value of PATTERND_URL, else http://127.0.0.1:8379. Without a `token` it is
+    the value of PATTERND_TOKEN; token="" sends none.
 
     `timeout_ms` bounds a call with all its attempts, `attempt_ms` one of them; both without
     `wait_ms`, the time that the daemon is asked to wait. `ca_file` has the authorities that the
@@ -37,7 +40,7 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: Optional[str] = None,
         token: Optional[str] = None,
         timeout_ms: float = 30000,
         attempt_ms: float = 5000,
@@ -46,6 +49,8 @@ class Client:
         cert_file: Optional[str] = None,
         key_file: Optional[str] = None,
     ) -> None:
+        url = (os.environ.get("PATTERND_URL") or "http://127.0.0.1:8379") if url is None else url
+        token = os.environ.get("PATTERND_TOKEN") if token is None else token
         settings = Settings(url, token, timeout_ms, attempt_ms, ca_file, cert_file, key_file)
         self._transport = Transport(settings)
         self._keeper = Keeper(self._transport.run)
@@ -192,6 +197,7 @@ class Lock:
         self._token = ""
 
     async def acquire(self) -> Lock:
+        """Acquires it without a block: `release` must follow."""
         if self._token:
             raise RuntimeError(f"lock {self.name!r} was acquired before: make another by Client.lock")
         call = _steps.lock_call(self.name, {"ttl_ms": self.ttl_ms, **self._more})
