@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the Python client as a package: how it is built, and what it says about itself."""
+"""Tests the Python client as a package: how it is built, and how it describes itself."""
 import base64
 import csv
 import hashlib

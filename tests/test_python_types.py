@@ -22,7 +22,7 @@ def output(*command, **options):
 
 
 def mypy(folder):
-    """The errors as (file, line, text). Unpack is a name of mypy before 1.7 only with the option."""
+    """The errors as (file, line, text). Before mypy 1.7 only the option makes it know Unpack."""
     said = output(
         *("mypy", "--strict", "--enable-incomplete-feature=Unpack", "--python-version", VERSION, "--cache-dir", folder),
         *("--show-absolute-path", USES, PACKAGE / "patternd"),

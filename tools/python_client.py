@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""tools/python_client.py [--check]: makes the modules of clients/python/patternd/_threads that say the
-same as those of _aio, or tells which are not up to date. What remains by hand in both folders is
-what each does in its own way.
+"""tools/python_client.py [--check]: makes modules of clients/python/patternd/_threads of modules
+of _aio, or lists which are not up to date. The other modules of both folders are written by hand.
 """
 import pathlib
 import re

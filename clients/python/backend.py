@@ -1,5 +1,6 @@
-"""Builds the wheel and the source archive (PEP 517) by the standard library alone, so that pip needs
-no index. Times in the files are SOURCE_DATE_EPOCH, or 1980: the same source makes the same bytes.
+"""Builds the wheel and the source archive (PEP 517) with the standard library alone, so that pip
+needs no index. Times in the files are SOURCE_DATE_EPOCH, or 1980: the same source makes the same
+bytes.
 """
 import ast
 import base64
@@ -21,7 +22,8 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: patternd\nRoot-Is-Purelib: true\nTag: py
 
 
 def project():
-    """The members of [project]. With `:` for `=` in its tables they are Python; 3.9 has no tomllib."""
+    """The members of [project]. Python before 3.11 has no tomllib. With `:` for `=` in its tables,
+    the values are Python, too."""
     text = (HERE / "pyproject.toml").read_text().partition("[project]\n")[2].partition("\n[")[0]
     rows = re.findall(r"^([\w-]+) = (.+)$", text, re.M)
     return {name: ast.literal_eval(re.sub(r"(\w+) = ", r"'\1': ", value)) for name, value in rows}
@@ -65,10 +67,11 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 def build_sdist(sdist_directory, config_settings=None):
     described, name = metadata()
     files = {path: (HERE / path).read_bytes() for path in ("LICENSE", "README.md", "backend.py", "pyproject.toml")}
-    with open(pathlib.Path(sdist_directory, f"{name}.tar.gz"), "wb") as file:
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=EPOCH) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
-            for path, content in {**files, **MODULES, "PKG-INFO": described}.items():
-                entry = tarfile.TarInfo(f"{name}/{path}")
-                entry.size, entry.mtime = len(content), EPOCH
-                tar.addfile(entry, io.BytesIO(content))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path, content in {**files, **MODULES, "PKG-INFO": described}.items():
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size, entry.mtime = len(content), EPOCH
+            archive.addfile(entry, io.BytesIO(content))
+    pathlib.Path(sdist_directory, f"{name}.tar.gz").write_bytes(gzip.compress(packed.getvalue(), mtime=EPOCH))
     return f"{name}.tar.gz"

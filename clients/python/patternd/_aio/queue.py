@@ -173,7 +173,8 @@ class Queue:
         A message is acknowledged when the loop asks for the next one. It is rejected when the loop
         is left before that: by an exception, `break` or `return`, which look alike from here. That
         happens at once in CPython when only the loop refers to this iterator, and never at once in
-        asyncio; `async with message:` in the loop does not depend on it. `stop` is looked at each `wait_ms`: 1 s, or 20 s without it.
+        asyncio; `async with message:` in the loop does not depend on it. `stop` is looked at each
+        `wait_ms`: 1 s, or 20 s without it.
         """
         wait_ms = wait_ms if wait_ms is not None else 20000 if stop is None else 1000
         while stop is None or not stop.is_set():
