@@ -9,13 +9,11 @@ RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml 
 	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libxxhash-dev libcurl4-openssl-dev redis-server curl tzdata
 TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev python3-jsonschema python3-pytest faketime jq strace \
-	busybox nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
+	busybox nginx caddy haproxy mandoc zsh fish mypy python3-venv $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
-# pip builds the Python client's package, mypy judges its types; Flask and Django are for
-# examples/frameworks.
-CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy \
-	python3-flask python3-django
+# mypy judges uses of the Python client; Flask and Django are for examples/frameworks.
+CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) mypy python3-flask python3-django
 # prometheus for its promtool.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format shellcheck prometheus mkdocs $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside the peers of
@@ -44,8 +42,8 @@ ARCH_TEST_PACKAGES = $(call of_arch,$(RUN_PACKAGES) libssl-dev libcmocka-dev lib
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
 ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 # buildah also where an engine answers: it gives each file the time of the commit.
-DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) $(SITE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
-	python3-setuptools $(NPM_PACKAGES))
+DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) $(SITE_PACKAGES) buildah git dpkg-dev \
+	$(NPM_PACKAGES))
 JOBS := $(shell nproc)
 # The architecture to build for, amd64 or arm64: of `make image` and `make deb`. For the other one
 # Debian's cross compiler builds, with libraries of that architecture.

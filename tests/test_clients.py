@@ -80,7 +80,9 @@ def main():
         run(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
         fetched.touch()
     site = pack_libraries(folder)
-    run(folder, "mypy", "--strict", "--python-version", "3.9", "library.py", MYPYPATH=str(site))
+    unpack_types = "--enable-incomplete-feature=Unpack"  # for mypy before 1.7
+    run(folder, "mypy", "--strict", unpack_types, "--python-version", "3.9", "library.py", MYPYPATH=str(site))
+    run(folder, sys.executable, str(SOURCE.parent / "test_python_types.py"), "node_modules/.bin/pyright")
     with embedded.Daemon(sys.argv[1]) as daemon:
         url = f"http://127.0.0.1:{daemon.port}"
         # The option states that a member with a default may be left out of a request.

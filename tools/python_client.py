@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""tools/python_client.py [--check]: makes the modules of clients/python/patternd/_threads that say the
-same as those of _aio, or tells which are not up to date. What remains by hand in both folders is
-what each does in its own way.
+"""tools/python_client.py [--check]: makes modules of clients/python/patternd/_threads of modules
+of _aio, or lists which are not up to date. The other modules of both folders are written by hand.
 """
 import pathlib
 import re
@@ -15,6 +14,7 @@ RULES = (
     (r"__a(enter|exit|iter)__", r"__\1__"),
     (r"\bAsyncGenerator\[(\w+), None\]", r"Generator[\1, None, None]"),
     (r"\bAsync(Generator|Iterator)\b", r"\1"),
+    (r"\bUnion\[(\w+), Awaitable\[\1\]\]", r"\1"),
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\basyncio\b", "threading"),
 )
@@ -22,12 +22,13 @@ RULES = (
 
 def imports(lines):
     """Sorts modules, and names of typing; leaves out what the rules made needless or doubled."""
+    body = "".join(line for line in lines if "import " not in line)
     plain = sorted(line for line in lines if line.startswith("import "))
     for line in lines:
         if line.startswith("import "):
             yield plain.pop(0)
         elif line.startswith("from typing import "):
-            names = set(line.removeprefix("from typing import ").strip().split(", ")) - {"Awaitable"}
+            names = {n for n in re.findall(r"\w+", line.partition("import")[2]) if re.search(rf"\b{n}\b", body)}
             yield "from typing import " + ", ".join(sorted(names, key=str.lower)) + "\n"
         else:
             yield line
@@ -43,7 +44,8 @@ def made(name):
 def main():
     stale = [name for name in MODULES if (PACKAGE / "_threads" / f"{name}.py").read_text() != made(name)]
     if sys.argv[1:] == ["--check"]:
-        sys.exit("".join(f"clients/python/patternd/_threads/{name}.py is stale: run {sys.argv[0]}\n" for name in stale))
+        listed = [f"clients/python/patternd/_threads/{name}.py is stale: run {sys.argv[0]}" for name in stale]
+        sys.exit("\n".join(listed) or None)
     for name in stale:
         (PACKAGE / "_threads" / f"{name}.py").write_text(made(name))
 

@@ -255,17 +255,16 @@ FACTS = [
     ),
     (
         "concurrency of work",
-        ("clients/python/patternd/_queue.py", r"concurrency: int = (\d+)"),
+        ("clients/python/patternd/_aio/queue.py", r"concurrency: int = (\d+)"),
         1,
         [
             (VALUES, value("`concurrency` of `work`")),
-            ("clients/python/patternd/_aio_queue.py", r"concurrency: int = (\d+)"),
             ("clients/javascript/work.js", r"concurrency = (\d+)"),
         ],
     ),
     (
         "drain_ms of work",
-        ("clients/python/patternd/_queue.py", r"drain_ms: int = (\d+)"),
+        ("clients/python/patternd/_aio/queue.py", r"drain_ms: int = (\d+)"),
         SECOND,
         [
             (VALUES, value("`drain_ms` of `work`")),
@@ -277,10 +276,9 @@ FACTS = [
     ),
     (
         "drain_ms of work, in both languages",
-        ("clients/python/patternd/_queue.py", r"drain_ms: int = (\d+)"),
+        ("clients/python/patternd/_aio/queue.py", r"drain_ms: int = (\d+)"),
         1,
         [
-            ("clients/python/patternd/_aio_queue.py", r"drain_ms: int = (\d+)"),
             ("clients/javascript/work.js", r"drainMs = (\d+)"),
         ],
     ),

@@ -68,7 +68,7 @@ def phrases(text):
     flat = LEADER.sub(lambda m: " " * len(m.group()), text)
     for pattern, how in PHRASED:
         for match in pattern.finditer(flat):
-            if not (re.search(r" no $", match.group()) and flat[: match.start()].rstrip().lower().endswith("there")):
+            if not (re.search(r" no +$", match.group()) and flat[: match.start()].rstrip().lower().endswith("there")):
                 yield match.start(), " ".join(match.group().split()), how
 
 

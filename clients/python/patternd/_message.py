@@ -4,12 +4,15 @@ from __future__ import annotations
 import functools
 import math
 import time
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _steps
 from ._lease import Lease
 from ._problems import LockLost, Problem
 from ._requests import Steps
+
+if TYPE_CHECKING:
+    from .types import MessageSchedule
 
 
 def delivery_lease(
@@ -47,8 +50,11 @@ class Delivery:
         self.traceparent: Optional[str] = row.get("traceparent")
         self.headers: dict[str, str] = row.get("headers") or {}
         self.group: Optional[str] = row.get("group")
-        self.schedule: Optional[dict[str, Any]] = row.get("schedule")
+        self.schedule: Optional[MessageSchedule] = row.get("schedule")
         self._settled: Optional[bool] = None
+
+    def __repr__(self) -> str:
+        return f"<Message {self.id!r} of queue {self.queue!r}>"
 
     @property
     def is_settled(self) -> bool:

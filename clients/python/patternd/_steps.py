@@ -5,12 +5,15 @@ import json
 import random
 import time
 import uuid
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from ._http import Event
 from ._lease import SAFE, Lease
 from ._problems import ENDED, Problem
 from ._requests import PAUSE_S, Call, Pause, Steps, Undo, given, path_of
+
+if TYPE_CHECKING:
+    from .types import SentMessage
 
 
 class Decision(NamedTuple):
@@ -50,10 +53,9 @@ class Filling(NamedTuple):
     ttl_ms: float
 
 
-def plain(*what: Any, **options: Any) -> Steps[dict[str, Any]]:
+def plain(*what: Any, **options: Any) -> Steps[Any]:
     """One request, and the body of its answer."""
-    body: dict[str, Any] = (yield Call(*what, **options)).body
-    return body
+    return (yield Call(*what, **options)).body
 
 
 def limit(body: dict[str, Any]) -> Steps[Decision]:
@@ -129,7 +131,7 @@ def lock_release(name: str, token: str, left_ms: float) -> Steps[bool]:
     return True
 
 
-def send(queue: str, messages: Iterable[Mapping[str, Any]], wait_ms: float = 0) -> Steps[list[dict[str, Any]]]:
+def send(queue: str, messages: Iterable[Mapping[str, Any]], wait_ms: float = 0) -> Steps[list[SentMessage]]:
     """A message without an id gets one, by which it is stored once: no key is needed."""
     rows = list(messages)
     batch = [{**row, "id": row.get("id") or uuid.uuid4().hex} for row in rows]
@@ -220,7 +222,7 @@ def rejection(
     return given(delay_ms=delay_ms, reason=reason or None, dead=dead or None, counted=None if counted else False)
 
 
-def page(path: str, query: Mapping[str, Any]) -> Steps[tuple[list[dict[str, Any]], Optional[str]]]:
+def page(path: str, query: Mapping[str, Any]) -> Steps[tuple[list[Any], Optional[str]]]:
     """A page of a list, and the cursor of the next."""
     reply = (yield Call("GET", path, query=query)).body
     return reply["items"], reply["next_cursor"]

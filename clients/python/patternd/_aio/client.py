@@ -1,9 +1,11 @@
 """The client: each call is the steps of an operation, which a transport runs."""
+# mypy: no-warn-return-any
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from typing import Any, AsyncIterator, Mapping, Optional, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AsyncIterator, Mapping, Optional, TypeVar, cast
 
 from .. import _steps
 from .._message import lock_lease, lost_lock
@@ -16,11 +18,19 @@ from .queue import Queue, all_items
 from .streams import Hold, Listening
 from .transport import Transport
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .. import types
+    from ..types import Json
+
 T = TypeVar("T")
 
 
 class Client:
     """Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket.
+    Without one it is the value of PATTERND_URL, else http://127.0.0.1:8379. Without a `token` it is
+    the value of PATTERND_TOKEN; token="" sends none.
 
     `timeout_ms` bounds a call with all its attempts, `attempt_ms` one of them; both without
     `wait_ms`, the time that the daemon is asked to wait. `ca_file` has the authorities that the
@@ -30,7 +40,7 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: Optional[str] = None,
         token: Optional[str] = None,
         timeout_ms: float = 30000,
         attempt_ms: float = 5000,
@@ -39,6 +49,8 @@ class Client:
         cert_file: Optional[str] = None,
         key_file: Optional[str] = None,
     ) -> None:
+        url = (os.environ.get("PATTERND_URL") or "http://127.0.0.1:8379") if url is None else url
+        token = os.environ.get("PATTERND_TOKEN") if token is None else token
         settings = Settings(url, token, timeout_ms, attempt_ms, ca_file, cert_file, key_file)
         self._transport = Transport(settings)
         self._keeper = Keeper(self._transport.run)
@@ -76,7 +88,13 @@ class Client:
         return await self._transport.call(call)
 
     def lock(
-        self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+        self,
+        name: str,
+        ttl_ms: int = 30000,
+        wait_ms: int = 0,
+        *,
+        owner: Optional[str] = None,
+        **more: Unpack[types.LockOptions],
     ) -> Lock:
         """A lock for `async with`: acquired on entry, renewed beside it, released at the end.
 
@@ -86,7 +104,13 @@ class Client:
         return Lock(self._transport, self._keeper, name, ttl_ms, given(wait_ms=wait_ms or None, owner=owner, **more))
 
     def hold(
-        self, name: str, ttl_ms: int = 10000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+        self,
+        name: str,
+        ttl_ms: int = 10000,
+        wait_ms: int = 0,
+        *,
+        owner: Optional[str] = None,
+        **more: Unpack[types.HoldOptions],
     ) -> Hold:
         """A lock for `async with` that lives as long as a connection: the daemon renews it.
 
@@ -95,10 +119,15 @@ class Client:
         return Hold(self._transport, name, given(ttl_ms=ttl_ms, wait_ms=wait_ms or None, owner=owner, **more))
 
     def queue(self, name: str) -> Queue:
+        """A queue by its name. Nothing is sent: the first message or setting creates it."""
         return Queue(self._transport, self._keeper, name)
 
     async def limit(
-        self, key: str, limit: Optional[int] = None, window_ms: Optional[int] = None, **more: Any
+        self,
+        key: str,
+        limit: Optional[int] = None,
+        window_ms: Optional[int] = None,
+        **more: Unpack[types.LimitOptions],
     ) -> Decision:
         """Counts a call if `limit` per `window_ms` has room for it.
 
@@ -120,7 +149,7 @@ class Client:
         await self._transport.run(_steps.cache_store(key, filling, stored))
         return value
 
-    async def publish(self, topic: str, body: Any) -> dict[str, Any]:
+    async def publish(self, topic: str, body: Json) -> types.TopicPublication:
         """Sends `body` to all that listen to the topic now."""
         return await self._ask("POST", path_of("topics", topic), {"body": body})
 
@@ -128,27 +157,32 @@ class Client:
         """Messages of topics, and of patterns that end in `*`, for `async with` and `async for`."""
         return Listening(self._transport, names)
 
-    def policies(self) -> AsyncIterator[dict[str, Any]]:
+    def policies(self) -> AsyncIterator[types.Policy]:
         """The stored policies of rate limits."""
         return all_items(self._transport, "/ratelimit/policies")
 
-    async def get_policy(self, name: str) -> dict[str, Any]:
+    async def get_policy(self, name: str) -> types.Policy:
+        """A stored policy."""
         return await self._ask("GET", path_of("ratelimit", "policies", name))
 
-    async def put_policy(self, name: str, limit: int, window_ms: int, **more: Any) -> dict[str, Any]:
+    async def put_policy(
+        self, name: str, limit: int, window_ms: int, **more: Unpack[types.PolicyOptions]
+    ) -> types.Policy:
         """Stores a whole policy; `more`: its other members (burst, algorithm, on_error, shadow)."""
         return await self._ask(
             "PUT", path_of("ratelimit", "policies", name), {"limit": limit, "window_ms": window_ms, **more}
         )
 
-    async def patch_policy(self, name: str, **changes: Any) -> dict[str, Any]:
+    async def patch_policy(self, name: str, **changes: Unpack[types.PolicyPatch]) -> types.Policy:
         """Changes the members that are named; None sets a member's default."""
         return await self._ask("PATCH", path_of("ratelimit", "policies", name), changes)
 
     async def delete_policy(self, name: str) -> None:
+        """Deletes a stored policy."""
         await self._ask("DELETE", path_of("ratelimit", "policies", name))
 
-    async def _ask(self, *what: Any, **options: Any) -> dict[str, Any]:
+    async def _ask(self, *what: Any, **options: Any) -> Any:
+        """The methods state the types of answers."""
         return await self._transport.run(_steps.plain(*what, **options))
 
 
@@ -163,6 +197,7 @@ class Lock:
         self._token = ""
 
     async def acquire(self) -> Lock:
+        """Acquires it without a block: `release` must follow."""
         if self._token:
             raise RuntimeError(f"lock {self.name!r} was acquired before: make another by Client.lock")
         call = _steps.lock_call(self.name, {"ttl_ms": self.ttl_ms, **self._more})

@@ -1,8 +1,10 @@
 """A queue and its messages."""
+# mypy: no-warn-return-any
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
+from typing import Optional, Sequence, Union
 
 from .. import _steps
 from .._message import Delivery, delivery_lease
@@ -12,6 +14,12 @@ from .._work import Options
 from .keeper import Keeper
 from .transport import Transport
 from .worker import Worker
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .. import types
+    from ..types import Json
 
 
 class Message(Delivery):
@@ -44,7 +52,7 @@ class Message(Delivery):
         self.lease = delivery_lease(queue, delivered, visibility_ms, max_work_ms, lose)
         self._keeper.keep(self.lease)
 
-    async def acknowledge(self, result: Any = None) -> bool:
+    async def acknowledge(self, result: Json = None) -> bool:
         """Removes the message for good. False: the delivery had ended, the message comes again.
 
         A `result`, any JSON, is kept for the queue's `result_ms`. After a Problem repeat the call:
@@ -67,7 +75,7 @@ class Message(Delivery):
         return await self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
     async def extend(
-        self, visibility_ms: Optional[float] = None, *, progress: Optional[Mapping[str, Any]] = None
+        self, visibility_ms: Optional[float] = None, *, progress: Optional[types.ProgressRequest] = None
     ) -> bool:
         """Extends it now; False: the delivery has ended. It is extended anyway, so this is for
         `progress`, {"percent": 50, "note": "half"}.
@@ -116,13 +124,13 @@ class Queue:
 
     async def send(
         self,
-        body: Any,
+        body: Json,
         *,
         id: Optional[str] = None,
         delay_ms: Optional[int] = None,
         wait_result_ms: int = 0,
-        **more: Any,
-    ) -> dict[str, Any]:
+        **more: Unpack[types.SendOptions],
+    ) -> types.SentMessage:
         """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
 
         `more`: its other members (group, deliver_at_ms, priority, ttl_ms, on_duplicate, headers,
@@ -131,7 +139,7 @@ class Queue:
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
         return (await self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]
 
-    async def send_many(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    async def send_many(self, messages: Iterable[types.OutgoingMessage]) -> list[types.SentMessage]:
         """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}."""
         return await self._transport.run(_steps.send(self.name, messages))
 
@@ -152,26 +160,31 @@ class Queue:
             raise
 
     async def messages(
-        self, stop: Optional[asyncio.Event] = None, wait_ms: Optional[int] = None, **more: Any
+        self,
+        stop: Optional[asyncio.Event] = None,
+        wait_ms: Optional[int] = None,
+        visibility_ms: int = 30000,
+        max_work_ms: int = 3600000,
+        worker: Optional[str] = None,
     ) -> AsyncGenerator[Message, None]:
         """For small scripts: messages, one after the other, until `stop` is set, or a call fails
-        for longer than `timeout_ms`. A worker that runs for years is `work`. `more` goes to
-        `receive`.
+        for longer than `timeout_ms`. A worker that runs for years is `work`.
 
         A message is acknowledged when the loop asks for the next one. It is rejected when the loop
         is left before that: by an exception, `break` or `return`, which look alike from here. That
         happens at once in CPython when only the loop refers to this iterator, and never at once in
-        asyncio; `async with message:` in the loop does not depend on it. `stop` is looked at each `wait_ms`: 1 s, or 20 s without it.
+        asyncio; `async with message:` in the loop does not depend on it. `stop` is looked at each
+        `wait_ms`: 1 s, or 20 s without it.
         """
         wait_ms = wait_ms if wait_ms is not None else 20000 if stop is None else 1000
         while stop is None or not stop.is_set():
-            if (message := await self.receive(wait_ms, **more)) is not None:
+            if (message := await self.receive(wait_ms, visibility_ms, max_work_ms, worker)) is not None:
                 async with message:
                     yield message
 
     async def work(
         self,
-        handler: Callable[[Message], Any],
+        handler: Callable[[Message], Union[Json, Awaitable[Json]]],
         concurrency: int = 4,
         *,
         stop: Optional[asyncio.Event] = None,
@@ -203,15 +216,15 @@ class Queue:
             stop,
         ).run(signals)
 
-    async def get(self) -> dict[str, Any]:
+    async def get(self) -> types.QueueState:
         """The number of messages by state, and the settings."""
         return await self._ask("GET", self._path)
 
-    async def put(self, **settings: Any) -> dict[str, Any]:
+    async def put(self, **settings: Unpack[types.QueueOptions]) -> types.QueueSettingsResult:
         """Replaces all settings: what is not named gets its default."""
         return await self._ask("PUT", self._path, settings)
 
-    async def patch(self, **settings: Any) -> dict[str, Any]:
+    async def patch(self, **settings: Unpack[types.QueueSettingsPatch]) -> types.QueueSettingsResult:
         """Changes the settings that are named; None resets one to its default."""
         return await self._ask("PATCH", self._path, settings)
 
@@ -219,7 +232,7 @@ class Queue:
         """Deletes the queue with all messages."""
         await self._ask("DELETE", self._path)
 
-    async def get_message(self, id: str, wait_ms: int = 0) -> dict[str, Any]:
+    async def get_message(self, id: str, wait_ms: int = 0) -> types.StoredMessage:
         """A message by its id, without receiving it; with `wait_ms`, when it is done or dead."""
         query = given(wait_ms=wait_ms or None)
         return await self._ask("GET", self._path + path_of("messages", id), query=query, wait_ms=wait_ms)
@@ -229,7 +242,9 @@ class Queue:
         query = {"in_flight": "true"} if in_flight else None
         await self._ask("DELETE", self._path + path_of("messages", id), query=query)
 
-    async def purge(self, state: Optional[str] = None, *, group: Optional[str] = None) -> dict[str, Any]:
+    async def purge(
+        self, state: Optional[types.MessageState] = None, *, group: Optional[str] = None
+    ) -> types.QueuePurgeResult:
         """Removes the messages of a state, of a group, or all. The settings stay.
 
         Returns {"name", "purged"}.
@@ -244,47 +259,53 @@ class Queue:
         to: Optional[str] = None,
         interval_ms: Optional[int] = None,
         group: Optional[str] = None,
-    ) -> dict[str, Any]:
+    ) -> types.QueueRedriveResult:
         """Makes dead letters ready again, or moves them to the queue `to`: up to 100 by their ids,
         or `limit` (1000), the longest dead first. Returns {"name", "redriven", "duplicates"}.
         """
         body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group)
         return await self._ask("POST", self._path + "/redrive", body)
 
-    def schedules(self) -> AsyncIterator[dict[str, Any]]:
+    def schedules(self) -> AsyncIterator[types.ScheduleItem]:
+        """The schedules, by id and without their bodies."""
         return all_items(self._transport, self._path + "/schedules")
 
-    async def get_schedule(self, id: str) -> dict[str, Any]:
+    async def get_schedule(self, id: str) -> types.Schedule:
+        """A schedule: its times, its message, and when it is due next."""
         return await self._ask("GET", self._path + path_of("schedules", id))
 
-    async def put_schedule(self, id: str, body: Any, **when: Any) -> dict[str, Any]:
+    async def put_schedule(self, id: str, body: Json, **when: Unpack[types.ScheduleOptions]) -> types.Schedule:
         """Sends `body` at the times of `cron` or each `every_ms`. Put it whenever the program
         starts: the same times move nothing. `when` also has time_zone, overlap, limit, group.
         """
         return await self._ask("PUT", self._path + path_of("schedules", id), {"body": body, **when})
 
-    async def patch_schedule(self, id: str, **changes: Any) -> dict[str, Any]:
+    async def patch_schedule(self, id: str, **changes: Unpack[types.SchedulePatch]) -> types.Schedule:
+        """Changes the members that are named; None resets one to its default."""
         return await self._ask("PATCH", self._path + path_of("schedules", id), changes)
 
-    async def run_schedule(self, id: str) -> dict[str, Any]:
+    async def run_schedule(self, id: str) -> types.ScheduleRun:
         """Makes its message now."""
         return await self._ask("POST", self._path + path_of("schedules", id, "run"))
 
     async def delete_schedule(self, id: str) -> None:
+        """Deletes a schedule. The messages that it made stay."""
         await self._ask("DELETE", self._path + path_of("schedules", id))
 
-    def groups(self) -> AsyncIterator[dict[str, Any]]:
+    def groups(self) -> AsyncIterator[types.QueueGroup]:
         """The groups that have messages: how many, and why a group waits."""
         return all_items(self._transport, self._path + "/groups")
 
-    async def pause_group(self, group: str, for_ms: int) -> dict[str, Any]:
+    async def pause_group(self, group: str, for_ms: int) -> types.QueueGroupResult:
         """Delivers nothing of a group for so long."""
         return await self._ask("POST", self._path + path_of("groups", group, "pause"), {"for_ms": for_ms})
 
-    async def resume_group(self, group: str) -> dict[str, Any]:
+    async def resume_group(self, group: str) -> types.QueueGroupResult:
+        """Ends the pause of a group."""
         return await self._ask("POST", self._path + path_of("groups", group, "resume"))
 
-    async def _ask(self, *what: Any, **options: Any) -> dict[str, Any]:
+    async def _ask(self, *what: Any, **options: Any) -> Any:
+        """The methods state the types of answers."""
         return await self._transport.run(_steps.plain(*what, **options))
 
     def _message(
@@ -297,7 +318,7 @@ class Queue:
         return Message(self._transport, self._keeper, self.name, delivered, visibility_ms, max_work_ms, on_lost)
 
 
-async def all_items(transport: Transport, path: str) -> AsyncIterator[dict[str, Any]]:
+async def all_items(transport: Transport, path: str) -> AsyncIterator[Any]:
     """The items of all pages of a list."""
     cursor: Optional[str] = None
     while True:

@@ -111,6 +111,7 @@ class Listening:
         self._drop()
 
     def close(self) -> None:
+        """Ends the loop over it, from any thread or task."""
         self._cut.cut()
 
     async def __aiter__(self) -> AsyncIterator[TopicEvent]:

@@ -78,7 +78,8 @@ class Worker(Generic[M]):
         """The first signal stops, the second one returns all messages at once."""
         if threading.current_thread() is not threading.main_thread():
             return []
-        caught = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        caught: list[tuple[signal.Signals, Any]] = [(number, signal.getsignal(number)) for number in numbers]
         for number, _ in caught:
             self._loop.add_signal_handler(number, self._count)
         return caught

@@ -1,10 +1,12 @@
 # Made of _aio/client.py by tools/python_client.py.
 """The client: each call is the steps of an operation, which a transport runs."""
+# mypy: no-warn-return-any
 from __future__ import annotations
 
+import os
 import threading
 import time
-from typing import Any, cast, Iterator, Mapping, Optional, TypeVar
+from typing import Any, cast, Iterator, Mapping, Optional, TYPE_CHECKING, TypeVar
 
 from .. import _steps
 from .._message import lock_lease, lost_lock
@@ -17,11 +19,19 @@ from .queue import Queue, all_items
 from .streams import Hold, Listening
 from .transport import Transport
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .. import types
+    from ..types import Json
+
 T = TypeVar("T")
 
 
 class Client:
     """Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket.
+    Without one it is the value of PATTERND_URL, else http://127.0.0.1:8379. Without a `token` it is
+    the value of PATTERND_TOKEN; token="" sends none.
 
     `timeout_ms` bounds a call with all its attempts, `attempt_ms` one of them; both without
     `wait_ms`, the time that the daemon is asked to wait. `ca_file` has the authorities that the
@@ -31,7 +41,7 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: Optional[str] = None,
         token: Optional[str] = None,
         timeout_ms: float = 30000,
         attempt_ms: float = 5000,
@@ -40,6 +50,8 @@ class Client:
         cert_file: Optional[str] = None,
         key_file: Optional[str] = None,
     ) -> None:
+        url = (os.environ.get("PATTERND_URL") or "http://127.0.0.1:8379") if url is None else url
+        token = os.environ.get("PATTERND_TOKEN") if token is None else token
         settings = Settings(url, token, timeout_ms, attempt_ms, ca_file, cert_file, key_file)
         self._transport = Transport(settings)
         self._keeper = Keeper(self._transport.run)
@@ -77,7 +89,13 @@ class Client:
         return self._transport.call(call)
 
     def lock(
-        self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+        self,
+        name: str,
+        ttl_ms: int = 30000,
+        wait_ms: int = 0,
+        *,
+        owner: Optional[str] = None,
+        **more: Unpack[types.LockOptions],
     ) -> Lock:
         """A lock for `with`: acquired on entry, renewed beside it, released at the end.
 
@@ -87,7 +105,13 @@ class Client:
         return Lock(self._transport, self._keeper, name, ttl_ms, given(wait_ms=wait_ms or None, owner=owner, **more))
 
     def hold(
-        self, name: str, ttl_ms: int = 10000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+        self,
+        name: str,
+        ttl_ms: int = 10000,
+        wait_ms: int = 0,
+        *,
+        owner: Optional[str] = None,
+        **more: Unpack[types.HoldOptions],
     ) -> Hold:
         """A lock for `with` that lives as long as a connection: the daemon renews it.
 
@@ -96,10 +120,15 @@ class Client:
         return Hold(self._transport, name, given(ttl_ms=ttl_ms, wait_ms=wait_ms or None, owner=owner, **more))
 
     def queue(self, name: str) -> Queue:
+        """A queue by its name. Nothing is sent: the first message or setting creates it."""
         return Queue(self._transport, self._keeper, name)
 
     def limit(
-        self, key: str, limit: Optional[int] = None, window_ms: Optional[int] = None, **more: Any
+        self,
+        key: str,
+        limit: Optional[int] = None,
+        window_ms: Optional[int] = None,
+        **more: Unpack[types.LimitOptions],
     ) -> Decision:
         """Counts a call if `limit` per `window_ms` has room for it.
 
@@ -121,7 +150,7 @@ class Client:
         self._transport.run(_steps.cache_store(key, filling, stored))
         return value
 
-    def publish(self, topic: str, body: Any) -> dict[str, Any]:
+    def publish(self, topic: str, body: Json) -> types.TopicPublication:
         """Sends `body` to all that listen to the topic now."""
         return self._ask("POST", path_of("topics", topic), {"body": body})
 
@@ -129,27 +158,32 @@ class Client:
         """Messages of topics, and of patterns that end in `*`, for `with` and `for`."""
         return Listening(self._transport, names)
 
-    def policies(self) -> Iterator[dict[str, Any]]:
+    def policies(self) -> Iterator[types.Policy]:
         """The stored policies of rate limits."""
         return all_items(self._transport, "/ratelimit/policies")
 
-    def get_policy(self, name: str) -> dict[str, Any]:
+    def get_policy(self, name: str) -> types.Policy:
+        """A stored policy."""
         return self._ask("GET", path_of("ratelimit", "policies", name))
 
-    def put_policy(self, name: str, limit: int, window_ms: int, **more: Any) -> dict[str, Any]:
+    def put_policy(
+        self, name: str, limit: int, window_ms: int, **more: Unpack[types.PolicyOptions]
+    ) -> types.Policy:
         """Stores a whole policy; `more`: its other members (burst, algorithm, on_error, shadow)."""
         return self._ask(
             "PUT", path_of("ratelimit", "policies", name), {"limit": limit, "window_ms": window_ms, **more}
         )
 
-    def patch_policy(self, name: str, **changes: Any) -> dict[str, Any]:
+    def patch_policy(self, name: str, **changes: Unpack[types.PolicyPatch]) -> types.Policy:
         """Changes the members that are named; None sets a member's default."""
         return self._ask("PATCH", path_of("ratelimit", "policies", name), changes)
 
     def delete_policy(self, name: str) -> None:
+        """Deletes a stored policy."""
         self._ask("DELETE", path_of("ratelimit", "policies", name))
 
-    def _ask(self, *what: Any, **options: Any) -> dict[str, Any]:
+    def _ask(self, *what: Any, **options: Any) -> Any:
+        """The methods state the types of answers."""
         return self._transport.run(_steps.plain(*what, **options))
 
 
@@ -164,6 +198,7 @@ class Lock:
         self._token = ""
 
     def acquire(self) -> Lock:
+        """Acquires it without a block: `release` must follow."""
         if self._token:
             raise RuntimeError(f"lock {self.name!r} was acquired before: make another by Client.lock")
         call = _steps.lock_call(self.name, {"ttl_ms": self.ttl_ms, **self._more})

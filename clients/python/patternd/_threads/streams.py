@@ -112,6 +112,7 @@ class Listening:
         self._drop()
 
     def close(self) -> None:
+        """Ends the loop over it, from any thread or task."""
         self._cut.cut()
 
     def __iter__(self) -> Iterator[TopicEvent]:
