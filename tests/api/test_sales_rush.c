@@ -180,9 +180,9 @@ TEST(what_was_not_confirmed_is_sold_to_the_next)
 }
 
 /*
- * Redis is stopped while one daemon sends it more claims than the stock, and that daemon is killed before
- * Redis continues. Redis then executes the claims without a daemon to reply to. Their buyers retry
- * at the other daemon, beside its own hundred. This must be the last test.
+ * Redis is stopped while one daemon sends it more claims than the stock, and that daemon is killed
+ * before Redis continues. Redis then executes the claims without a daemon to reply to. Their buyers
+ * retry at the other daemon, beside its own hundred. This must be the last test.
  */
 TEST(a_killed_daemon_sells_nothing_twice)
 {

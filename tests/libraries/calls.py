@@ -62,12 +62,12 @@ def test_an_exception_closes_the_connection_of_each_call_that_waits():
         lambda client: client.listen("t").__enter__(),
         lambda client: client.queue("q").work(print, signals=False, drain_ms=0),
     ]
-    for call in calls:
+    for number, call in enumerate(calls):
         gate, opened = Gate(), set()
         asking = Client(gate.url)
         # The error's traceback refers to all that the call had.
         error = interrupted(lambda: call(asking), 0.05, lambda: opened.update(gate.sockets) or opened)
-        until(lambda: not gate.sockets & opened, "the connection ends")
+        until(lambda: not gate.sockets & opened, f"the connection of call {number} ends")
         del error
     gc.enable()
 
@@ -143,8 +143,8 @@ def test_an_exception_at_any_step_keeps_no_later_lease_waiting():
 
 
 class Stalled:
-    """A way to the daemon that passes requests on once `go_on` is called, also those of clients that
-    have left by then, as a Redis that was stopped for a moment executes them.
+    """A way to the daemon that passes requests on once `may_pass` is set, also requests of clients
+    that have left: a Redis that was stopped for a moment executes them.
     """
 
     def __init__(self):
@@ -237,7 +237,7 @@ def test_an_answer_before_the_end_of_the_body_is_read():
 
 
 class Stranger:
-    """A server that is no daemon: it answers `answer` to the first bytes, and closes."""
+    """A server of something else: it answers `answer` to the first bytes, and closes."""
 
     def __init__(self, answer):
         self.listener = socket.create_server(("127.0.0.1", 0))

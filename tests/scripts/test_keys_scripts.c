@@ -131,7 +131,7 @@ static bool walks_in_full_pages(int elements, int limit)
 	assert_int_equal(found, elements);
 	/*
 	 * A page is full unless it is the last one, one call may not take enough steps to fill it,
-	 * or Redis is busy and a millisecond is over.
+	 * or Redis is busy and a millisecond has passed.
 	 */
 	return pages <= 2 * elements / (limit < 100 ? limit : 100) + 1;
 }

@@ -116,7 +116,7 @@ def path_of(*parts: str) -> str:
 
 
 def named(worker: Optional[str]) -> Optional[str]:
-    """What tells people which program has a message."""
+    """Names the program that has a message, for people."""
     return f"{socket.gethostname()[:150]}/{os.getpid()}" if worker is None else worker or None
 
 
@@ -130,7 +130,7 @@ class Call:
     POST and PATCH carry `key` as Idempotency-Key, or one made for the call; other methods may be
     repeated without. key="" sends none, for what may happen twice. `within_ms`: less time than
     `timeout_ms` of the client, where that is more. `is_single`: a failure is not repeated here.
-    `undo`: how what it grants is given back.
+    `undo`: how to release what it grants.
     """
 
     def __init__(
@@ -265,15 +265,15 @@ Steps = Generator[Union[Call, Pause], Response, T]
 
 
 class Undo(NamedTuple):
-    """How what a call granted is given back: by the call that `of` makes of the body of its answer, if
-    there is something. A read of `path` is answered when Redis is well."""
+    """How to release what a call granted: `of` makes a call of the body of its answer, or None if
+    that granted nothing. A read of `path` is answered when Redis is well."""
 
     path: str
     of: Callable[[Any], Optional[Call]]
 
 
 def give_up(call: Call, undo: Undo) -> Steps[None]:
-    """Gives back what a call that was ended may have been granted."""
+    """Releases what a call that was ended may have been granted."""
     granted = call.granted
     if granted is None:
         if call.wait_ms > 0:

@@ -108,8 +108,8 @@ class Work(Generic[M]):
         """For how long a stop leaves the turn that is under way alone."""
         return max(self._turn_began + GRACE_S - time.monotonic(), 0.0)
 
-    def received(self, messages: list[M]) -> None:
-        self.waiting.extend(messages)
+    def received(self, message: M) -> None:
+        self.waiting.append(message)
 
     def return_waiting(self) -> None:
         """What a stop finds received and not begun goes back, once no turn would take it again."""
@@ -165,7 +165,7 @@ class Work(Generic[M]):
         return Outcome(message, "reject", row, 0, time.monotonic())
 
     def unknown(self, message: M) -> Outcome:
-        """Of a message whose handler has ended, while the client could not tell how."""
+        """Of a message whose handler has ended, in a way that the client does not know."""
         row = {"receipt": message.receipt, **rejection(None, "the worker failed after the handler had ended")}
         return Outcome(message, "reject", row, 0, time.monotonic())
 

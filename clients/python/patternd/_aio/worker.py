@@ -62,7 +62,7 @@ class Worker(Generic[M]):
             raise self._failure
 
     async def _guard(self, loop: Coroutine[Any, Any, None]) -> None:
-        """What a loop did that died would be done by nobody: the work ends with its error."""
+        """Nothing else does what a loop did that died: the work ends with its error."""
         try:
             await loop
         except asyncio.CancelledError:
@@ -144,7 +144,8 @@ class Worker(Generic[M]):
             problem, rows, expires = failed, [], 0.0
             if not Outage.may_pass(problem):
                 raise
-        self._work.received([self._message(row, expires) for row in rows])
+        for row in rows:  # one by one, so that a stop returns those before one that fails
+            self._work.received(self._message(row, expires))
         self._notify()
         return cast(Optional[Problem], problem)
 

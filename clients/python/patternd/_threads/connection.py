@@ -93,7 +93,7 @@ class Connection:
         self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._limit(deadline)
         self._socket.connect(address)
-        if self._is_cut:  # meanwhile: a connect that is shut down returns
+        if self._is_cut:  # a connect that is shut down returns
             raise ConnectionAbortedError("the call was cut")
 
     def _limit(self, deadline: float) -> None:
@@ -107,7 +107,7 @@ class Connection:
         self._socket.settimeout(left)
 
     def send(self, content: bytes, deadline: float) -> None:
-        """A failure is told by `receive`, if no answer came before it."""
+        """`receive` raises its failure, unless an answer came before that."""
         assert self._socket is not None
         rest = memoryview(content)
         try:

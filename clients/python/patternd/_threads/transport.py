@@ -70,7 +70,7 @@ class Transport:
             steps.close()
 
     def give_up(self, call: Call) -> None:
-        """Gives back, beside the caller, what a call that was ended may have been granted."""
+        """Releases, beside the caller, what a call that was ended may have been granted."""
         if call.undo is not None and call.may_hold:
             try:
                 background(self._give_up, call, call.undo)

@@ -100,7 +100,7 @@ class Worker(Generic[M]):
             self._done.release()
 
     def _guard(self, loop: Callable[[], None]) -> None:
-        """What a loop did that died would be done by nobody: the work ends with its error."""
+        """Nothing else does what a loop did that died: the work ends with its error."""
         try:
             loop()
         except BaseException as error:
@@ -151,9 +151,9 @@ class Worker(Generic[M]):
                 problem, rows, expires = failed, [], 0.0
                 if not Outage.may_pass(problem):
                     raise
-            messages = [self._deliver(Delivered(row, expires), None) for row in rows]
             with self._changed:
-                work.received(messages)
+                for row in rows:  # one by one, so that a stop returns those before one that fails
+                    work.received(self._deliver(Delivered(row, expires), None))
                 self._changed.notify_all()
                 if problem is None:
                     work.outage.ended()
