@@ -6,7 +6,7 @@
  * the same request with the same Idempotency-Key. Any other failure, and the end of the time, throw
  * `Problem`. Whatever ends a call early also closes its connection.
  */
-import { Outage, PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep } from './clock.js';
+import { Outage, PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep, startTimer } from './clock.js';
 import { Hold } from './hold.js';
 import { Lock } from './lock.js';
 import { fromContract, makeKey, pathOf, toContract } from './names.js';
@@ -32,7 +32,6 @@ export class Client {
   #token;
   #files;
   #transport;
-  #outage;
 
   constructor(url, options = {}) {
     const { token = null, timeoutMs = 30000, attemptMs = 5000, caFile, certFile, keyFile } = options;
@@ -44,8 +43,15 @@ export class Client {
     this.#files = { ca: caFile, cert: certFile, key: keyFile };
     this.timeoutMs = timeoutMs;
     this.attemptMs = attemptMs;
-    this._warn = options.warn ?? ((text, ...more) => console.warn(`patternd: ${text}`, ...more));
-    this.#outage = new Outage(`the connection to ${url}`, this._warn);
+    const { warn = (text, ...more) => console.warn(`patternd: ${text}`, ...more) } = options;
+    this._warn = async (...told) => {
+      try {
+        await warn(...told);
+      } catch {
+        // What warns is in the middle of its work, which matters more.
+      }
+    };
+    this._outage = new Outage(`the connection to ${url}`, this._warn);
   }
 
   /** Closes idle connections; the client can be used again. */
@@ -133,21 +139,21 @@ export class Client {
     signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
-    const timer = setTimeout(() => controller.abort(new Error('the answer did not come in time')), timeoutMs);
+    const timer = startTimer(() => controller.abort(new Error('the answer did not come in time')), timeoutMs);
     signal?.addEventListener('abort', abort);
     const sent = { ...call, signal: controller.signal };
     let isStream = false;
     try {
       const answer = await read(await transport.exchange(sent));
       isStream = answer.body === undefined;
-      this.#outage.over();
+      this._outage.over();
       return answer;
     } catch (cause) {
       controller.abort(cause);
       signal?.throwIfAborted();
       const problem = this.#broken(call, cause, sent.isSent === false ? 'none' : lostOf(call));
       if (sent.isSent === false) {
-        this.#outage.failed(problem);
+        this._outage.failed(problem);
       }
       throw problem;
     } finally {

@@ -2,8 +2,11 @@
 export const PAUSE_MS = 50;
 export const PAUSE_MAX_MS = 2000;
 const WARN_MS = 60000;
+const TIMER_MOST_MS = 2 ** 31 - 1;
 
 export const now = () => performance.now();
+/** setTimeout, which takes no duration below 0 or above 2^31 - 1. */
+export const startTimer = (callback, ms) => setTimeout(callback, Math.min(Math.max(ms, 0), TIMER_MOST_MS));
 export const jitter = (ms) => ms * (0.5 + Math.random() / 2);
 
 /** Resolves after `ms`, or throws the signal's reason as soon as it is aborted. */
@@ -11,12 +14,12 @@ export function sleep(ms, signal = undefined) {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const end = (settle) => {
-      clearTimeout(timer);
+      clearTimeout(wait);
       signal?.removeEventListener('abort', abort);
       settle();
     };
     const abort = () => end(() => reject(signal.reason));
-    const timer = setTimeout(() => end(resolve), ms);
+    const wait = startTimer(() => end(resolve), ms);
     signal?.addEventListener('abort', abort);
   });
 }

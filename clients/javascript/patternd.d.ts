@@ -57,7 +57,10 @@ export interface ClientOptions {
   /** The certificate that the daemon asks of its clients, and its key, PEM. */
   certFile?: string | undefined;
   keyFile?: string | undefined;
-  /** Gets what an operator should know, such as an outage; console.warn without it. */
+  /**
+   * Gets what an operator should know, such as an outage; console.warn without it. What it throws
+   * is ignored.
+   */
   warn?: ((text: string, ...more: unknown[]) => void) | undefined;
 }
 
@@ -234,7 +237,10 @@ export interface WorkOptions extends ReceiveOptions {
   concurrency?: number | undefined;
   /** Ends the loop, as SIGTERM does. */
   stop?: Signal | undefined;
-  /** For how long what runs may continue after a stop: 20 s. Then it is returned, uncounted. */
+  /**
+   * For how long what runs may continue after a stop: 7 s. Then it is returned, uncounted. `work`
+   * ends at most 2 s later.
+   */
   drainMs?: number | undefined;
   /**
    * Whether SIGTERM and SIGINT end the loop: true. A second one returns what still runs at once.
