@@ -60,42 +60,51 @@ export class Client {
   }
 
   async request(method, path, body, options = {}) {
-    const { query, headers, key, waitMs = 0, timeoutMs = this.timeoutMs, signal } = options;
+    return this._repeated(await this._keyed(method, path, body, options), options);
+  }
+
+  /** A call with its key. */
+  async _keyed(method, path, body, { query, headers, key, waitMs = 0, timeoutMs = this.timeoutMs }) {
     const call = this._call(method, targetOf(path, query), body, headers);
     if ((method === 'POST' || method === 'PATCH') && key !== '') {
       call.headers['Idempotency-Key'] = key ?? (await makeKey());
-      if (key === undefined) {
-        // A key that is made here is of no use after the last attempt.
+      call.isKeyMade = key === undefined;
+      if (call.isKeyMade) {
+        // It is of no use after the last attempt.
         call.headers['Idempotency-TTL-Ms'] = String(Math.round(timeoutMs + waitMs) + 30000);
       }
     }
+    return call;
+  }
+
+  /** The answer of the attempt that succeeds. Another one may have, if `isDoubtful` of the call. */
+  async _repeated(call, { waitMs = 0, timeoutMs = this.timeoutMs, attemptMs, signal }) {
     const deadline = now() + timeoutMs + waitMs;
-    const attemptMs = Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
-    let isDoubtful = false;
+    const mostMs = attemptMs ?? Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
     let isRepeatable = true;
     for (let step = PAUSE_MS; ; step = Math.min(step * 2, PAUSE_MAX_MS)) {
       try {
-        return await this._attempt(call, Math.min(attemptMs, deadline - now()), signal);
+        return await this._attempt(call, Math.min(mostMs, deadline - now()), signal);
       } catch (problem) {
-        if (!(problem instanceof Problem)) {
+        if (signal?.aborted || !(problem instanceof Problem)) {
           throw problem;
         }
-        if (problem.code === 'idempotency_unavailable' && key === undefined && isRepeatable && !isDoubtful) {
+        if (problem.code === 'idempotency_unavailable' && call.isKeyMade && isRepeatable && !call.isDoubtful) {
           delete call.headers['Idempotency-Key']; // a quorum of lock servers, or several slots
           isRepeatable = false;
           continue;
         }
-        problem.repeated = isDoubtful;
-        isDoubtful ||= problem.effect === 'unknown';
+        problem.repeated = call.isDoubtful;
+        call.isDoubtful ||= problem.effect === 'unknown';
         if (!{ unknown: isRepeatable, none: mayPass(problem) }[problem.effect]) {
           throw problem;
         }
         const pause = jitter(step) + (problem.retryAfter ?? 0) * 1000;
         if (now() + pause >= deadline) {
-          problem.effect = isDoubtful ? 'unknown' : problem.effect;
+          problem.effect = call.isDoubtful ? 'unknown' : problem.effect;
           throw problem;
         }
-        await sleep(pause, signal);
+        await sleep(pause, signal, call.isBackground);
       }
     }
   }
@@ -108,7 +117,8 @@ export class Client {
     if (this.#token) {
       sent.Authorization = `Bearer ${this.#token}`;
     }
-    return { method, path, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    return { method, path, headers: sent, body: text, isDoubtful: false };
   }
 
   /** One attempt: the answer, with when it began, or a problem. */
@@ -139,20 +149,27 @@ export class Client {
     signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
-    const timer = startTimer(() => controller.abort(new Error('the answer did not come in time')), timeoutMs);
+    const late = () => controller.abort(new Error('the answer did not come in time'));
+    const timer = startTimer(late, timeoutMs, call.isBackground);
     signal?.addEventListener('abort', abort);
     const sent = { ...call, signal: controller.signal };
     let isStream = false;
     try {
       const answer = await read(await transport.exchange(sent));
       isStream = answer.body === undefined;
-      this._outage.over();
+      if (!call.isBackground) {
+        this._outage.over();
+      }
       return answer;
     } catch (cause) {
       controller.abort(cause);
-      signal?.throwIfAborted();
-      const problem = this.#broken(call, cause, sent.isSent === false ? 'none' : lostOf(call));
-      if (sent.isSent === false) {
+      const isUnsent = sent.isSent === false;
+      if (signal?.aborted) {
+        call.isDoubtful ||= !isUnsent;
+        throw signal.reason;
+      }
+      const problem = this.#broken(call, cause, isUnsent ? 'none' : lostOf(call));
+      if (isUnsent && !call.isBackground) {
         this._outage.failed(problem);
       }
       throw problem;

@@ -5,12 +5,19 @@ const WARN_MS = 60000;
 const TIMER_MOST_MS = 2 ** 31 - 1;
 
 export const now = () => performance.now();
-/** setTimeout, which takes no duration below 0 or above 2^31 - 1. */
-export const startTimer = (callback, ms) => setTimeout(callback, Math.min(Math.max(ms, 0), TIMER_MOST_MS));
 export const jitter = (ms) => ms * (0.5 + Math.random() / 2);
 
+/** setTimeout, which takes no duration below 0 or above 2^31 - 1. */
+export function startTimer(callback, ms, isBackground = false) {
+  const timer = setTimeout(callback, Math.min(Math.max(ms, 0), TIMER_MOST_MS));
+  if (isBackground) {
+    timer.unref?.(); // browsers have none
+  }
+  return timer;
+}
+
 /** Resolves after `ms`, or throws the signal's reason as soon as it is aborted. */
-export function sleep(ms, signal = undefined) {
+export function sleep(ms, signal = undefined, isBackground = false) {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const end = (settle) => {
@@ -19,7 +26,7 @@ export function sleep(ms, signal = undefined) {
       settle();
     };
     const abort = () => end(() => reject(signal.reason));
-    const wait = startTimer(() => end(resolve), ms);
+    const wait = startTimer(() => end(resolve), ms, isBackground);
     signal?.addEventListener('abort', abort);
   });
 }

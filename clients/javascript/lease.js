@@ -115,8 +115,7 @@ export class Lease {
   #schedule(pause) {
     clearTimeout(this.#timer);
     this.#next = now() + pause;
-    this.#timer = startTimer(() => this.#renew(), pause);
-    this.#timer.unref?.();
+    this.#timer = startTimer(() => this.#renew(), pause, true);
   }
 
   async #renew() {

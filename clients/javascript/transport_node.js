@@ -43,7 +43,7 @@ export class NodeTransport {
   }
 
   exchange(call) {
-    const { method, path, headers, body, signal } = call;
+    const { method, path, headers, body, signal, isBackground } = call;
     return new Promise((resolve, reject) => {
       call.isSent = false;
       const request = this.#request({ ...this.#where, method, path: this.#base + path, headers });
@@ -53,6 +53,9 @@ export class NodeTransport {
         request.destroy(signal.reason);
       };
       request.on('socket', (socket) => {
+        if (isBackground) {
+          socket.unref();
+        }
         call.isSent = request.reusedSocket;
         if (!request.reusedSocket) {
           socket.once(this.#connected, () => {

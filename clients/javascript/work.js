@@ -288,7 +288,8 @@ export class Work {
   async #drain() {
     this.#stop();
     this.#closed.abort();
-    this.#waiting.forEach(({ message }) => this.#return(message)); // not before: the last turn would take it again
+    // Not before, since the last turn would take it again.
+    this.#waiting.forEach(({ message }) => this.#return(message));
     this.#waiting = [];
     this.#outcomes.settleNow();
     const isDone = () => !this.#running.size && !this.#outcomes.count && !this.#outcomes.isSettling;

@@ -36,8 +36,7 @@ const held = async (name) => (await client.request('GET', `/locks/${name}`)).bod
 
 // Each test has its own names.
 describe('calls', { concurrency: 20 }, () => {
-  test('a signal ends each call that waits, with its reason, and closes its connection', async () => {
-    const mute = await Gate.to(undefined);
+  test('a signal ends each call that waits, with its reason, and closes its connection', async (context) => {
     const reason = new RangeError('by the test');
     const calls = {
       lock: (c, signal) => c.lock('a', { waitMs: 20000, signal }),
@@ -52,17 +51,22 @@ describe('calls', { concurrency: 20 }, () => {
       request: (c, signal) => c.request('GET', '/info', undefined, { signal }),
     };
     for (const [name, call] of Object.entries(calls)) {
+      const mute = await Gate.to(undefined);
+      context.after(() => mute.shut());
       const c = new Client(mute.url, quiet);
       const controller = new AbortController();
       const ended = thrown(call(c, controller.signal));
       await until(() => mute.sockets.size === 1, `${name} connects`);
+      const [socket] = mute.sockets;
       controller.abort(reason);
       assert.equal((await ended).error, reason, name);
-      await until(() => mute.sockets.size === 0, `${name} closes its connection`, 1000);
-      assert.equal((await thrown(call(c, controller.signal))).error, reason, name); // before it begins
-      assert.equal(mute.sockets.size, 0, name);
+      await until(() => !mute.sockets.has(socket), `${name} closes its connection`);
+      await mute.shut();
+      await mute.open();
+      const { count } = mute;
+      assert.equal((await thrown(call(new Client(mute.url, quiet), controller.signal))).error, reason, name);
+      assert.equal(name === 'lock' || name === 'receive' ? count : mute.count, count, name); // before it begins
     }
-    await mute.shut();
   });
 
   test('a waiter that is aborted leaves the wait queue', async () => {
@@ -75,8 +79,116 @@ describe('calls', { concurrency: 20 }, () => {
     await waits;
     await until(async () => (await waiters()) === 0, 'it has left', 1000);
     await first.release();
-    assert.equal(await held('line'), false);
+    await until(async () => !(await held('line')), 'it is free');
   });
+
+  for (const [how, options, spoil] of [
+    ['a signal', {}, { delayMs: 60000 }],
+    ['its time', { timeoutMs: 1000 }, { delayMs: 60000 }],
+    ['a signal, while it may wait,', { waitMs: 20000 }, { delayMs: 60000 }],
+    ['its time, with answers that are cut,', { timeoutMs: 1000 }, { isMute: true }],
+  ]) {
+    test(`what a call was granted when ${how} ended it is released`, async (context) => {
+      const gate = await gateOf(context);
+      const through = new Client(gate.url, quiet);
+      const name = `given-up-${how}`;
+      const queue = client.queue(name);
+      await queue.send('a');
+      const controller = new AbortController();
+      const { signal } = controller;
+      Object.assign(gate, spoil);
+      const calls = [
+        thrown(through.lock(name, { ttlMs: 60000, signal, ...options })),
+        thrown(through.queue(name).receive({ visibilityMs: 60000, signal, ...options })),
+      ];
+      const path = `/locks/${encodeURIComponent(name)}`;
+      const isHeld = async () => (await client.request('GET', path)).body.held;
+      await until(async () => (await isHeld()) && (await queue.get()).inFlight === 1, 'both are granted');
+      const { timeoutMs } = options;
+      await (timeoutMs || controller.abort());
+      for (const { error } of await Promise.all(calls)) {
+        assert(timeoutMs ? error.effect === 'unknown' : error === signal.reason, error);
+      }
+      Object.assign(gate, { delayMs: 0, isMute: false });
+      await until(async () => !(await isHeld()), 'the lock is free', 6000);
+      await until(async () => (await queue.get()).ready === 1, 'the message is back', 6000);
+      assert.equal((await queue.receive()).receives, 1);
+    });
+  }
+
+  test('a call whose request did not leave sends nothing later', async (context) => {
+    const gate = await gateOf(context);
+    await gate.shut();
+    const through = new Client(gate.url, quiet);
+    const options = () => ({ timeoutMs: 5000, signal: AbortSignal.timeout(100) });
+    const calls = [through.lock('unsent', options()), through.queue('unsent').receive(options())];
+    await Promise.all(calls.map(thrown));
+    await gate.open();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.equal(gate.count, 0);
+  });
+
+  // Ends a call that was sent.
+  async function leaving(library, url) {
+    const { Client } = await import(library);
+    const signal = AbortSignal.timeout(200);
+    await new Client(url).lock('left', { waitMs: 20000, signal }).catch((error) => console.log(error.name));
+  }
+
+  test('a call that ended keeps no program alive, and warns of nothing', async (context) => {
+    const gate = await Gate.to(undefined);
+    context.after(() => gate.shut());
+    const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
+    const began = performance.now();
+    const program = `(${leaving})(${JSON.stringify(library)}, ${JSON.stringify(gate.url)})`;
+    const { stdout, stderr } = await run(process.execPath, ['-e', program]);
+    assert.deepEqual([stdout, stderr], ['TimeoutError\n', '']);
+    assert(performance.now() - began < 4500, `${performance.now() - began} ms`);
+  });
+
+  const turns = {
+    microtask: () => null,
+    immediate: () => new Promise((resolve) => setImmediate(resolve)),
+    timer: () => new Promise((resolve) => setTimeout(resolve, 1)),
+  };
+
+  for (const [turn, count] of [
+    ['microtask', 60],
+    ['immediate', 60],
+    ['timer', 15],
+  ]) {
+    test(`aborted at each ${turn}, a call leaves nothing held`, async () => {
+      const queue = client.queue(`swept-${turn}`);
+      const ids = Array.from({ length: count }, (_, n) => `m${n}`);
+      await queue.sendMany(ids.map((id) => ({ body: id, id })));
+      const done = [];
+      for (let n = 0; n < count; n++) {
+        const controller = new AbortController();
+        const { signal } = controller;
+        const settled = Promise.allSettled([
+          client.lock(`swept-${turn}-${n}`, { ttlMs: 60000, waitMs: (n % 2) * 5000, signal }),
+          queue.receive({ visibilityMs: 60000, waitMs: (n % 2) * 5000, signal }),
+        ]);
+        for (let i = 0; i < n; i++) {
+          await turns[turn]();
+        }
+        controller.abort();
+        const [lock, message] = (await settled).map(({ value }) => value);
+        await lock?.release();
+        if (message) {
+          done.push(message.id);
+          assert.equal(await message.acknowledge(), true);
+        }
+      }
+      await until(async () => (await queue.get()).inFlight === 0, 'no message stays in flight', 8000);
+      for (let n = 0; n < count; n++) {
+        await until(async () => !(await held(`swept-${turn}-${n}`)), `lock ${n} is free`, 8000);
+      }
+      const { items } = (await client.request('GET', `/queues/${queue.name}/messages?limit=100`)).body;
+      assert.deepEqual(items.map(({ id }) => id).sort(), ids.filter((id) => !done.includes(id)).sort());
+      assert(items.every(({ receives }) => receives === 0));
+    });
+  }
 
   test('a receiver that is aborted takes no message along', async () => {
     const queue = client.queue('ghost');
