@@ -308,8 +308,9 @@ export class Work {
     }
     clearTimeout(this.#limit);
     this.#outcomes.end();
-    if (this.#outcomes.count) {
-      this.#client._warn(`${this.#outcomes.count} messages of queue '${this.#name}' could not be settled, and come again`);
+    const { count } = this.#outcomes;
+    if (count) {
+      this.#client._warn(`${count} messages of queue '${this.#name}' could not be settled, and come again`);
     }
   }
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -32,7 +33,87 @@ async function gateOf(context) {
   return gate;
 }
 
+/** Refusals that are decided before the body, in one attempt each. */
+async function refusesEarly(c) {
+  const refusals = { '/queues/early/messages': 'body_too_large', '/nowhere': 'unknown_path' };
+  for (const [path, code] of Object.entries(refusals)) {
+    const call = c._call('POST', path, { body: 'x'.repeat(8 << 20) });
+    for (let n = 0; n < 10; n++) {
+      assert.equal((await thrown(c._attempt(call, 10000))).error.code, code);
+    }
+  }
+  const body = 'x'.repeat(1e6);
+  await c.queue('early').send(body);
+  const message = await c.queue('early').receive();
+  assert.equal(message.body, body);
+  await message.acknowledge();
+}
+
 const held = async (name) => (await client.request('GET', `/locks/${name}`)).body.held;
+
+// Alone, since long bodies take the time of others.
+test('an answer that comes before the body is read', async () => {
+  await refusesEarly(client);
+});
+
+test('a long body is also sent where none asks for it', async (context) => {
+  const server = createServer().on('checkContinue', (request, response) => {
+    const parts = [];
+    request.on('data', (part) => parts.push(part));
+    request.on('end', () => response.end(String(Buffer.concat(parts).length)));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  context.after(() => server.close());
+  const c = new Client(`http://127.0.0.1:${server.address().port}`, quiet);
+  assert.equal((await c.request('POST', '/', 'x'.repeat(1e6))).body, '1000002');
+  c.close();
+});
+
+// Alone, too.
+test('https with an authority of its own and a client certificate; a Unix socket', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
+  const file = (name) => join(folder, name);
+  for (const [name, subject] of [
+    ['server', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+    ['client', 'subjectAltName=DNS:worker'],
+  ]) {
+    const paths = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)];
+    const command = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ');
+    await run('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths]);
+  }
+  const tls = await daemon({
+    options: [
+      ['--tls-cert', file('server.crt'), '--tls-key', file('server.key'), '--tls-client-ca', file('client.crt')],
+      ['--listen', `127.0.0.1:0,unix:${file('socket')}`],
+    ].flat(),
+  });
+  try {
+    const url = `https://localhost:${tls.port}`;
+    const files = { caFile: file('server.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
+    const secure = new Client(url, files);
+    const lock = await secure.lock('tls');
+    const unix = new Client(`http+unix://${encodeURIComponent(file('socket'))}`);
+    assert.equal((await unix.request('GET', '/locks/tls')).body.fence, lock.fence);
+    await lock.release();
+    for (const one of [secure, unix]) {
+      await refusesEarly(one);
+    }
+    for (const options of [{}, { caFile: files.caFile }, { ...files, caFile: files.certFile }]) {
+      const { error } = await thrown(new Client(url, { ...options, ...quiet, timeoutMs: 300 }).lock('tls'));
+      assert.equal(error.code, 'no_connection');
+    }
+    const options = { ...quiet, timeoutMs: 300 };
+    const plainly = new Client(`http://localhost:${tls.port}`, options);
+    assert.match((await thrown(plainly.queue('q').get())).error.detail, /is this address https:/);
+    const securely = new Client(running.url.replace('http:', 'https:'), { ...options, timeoutMs: 3000 });
+    assert.match((await thrown(securely.queue('q').get())).error.detail, /is this address http:/);
+    secure.close();
+    unix.close();
+  } finally {
+    await tls.stop();
+    rmSync(folder, { recursive: true });
+  }
+});
 
 // Each test has its own names.
 describe('calls', { concurrency: 20 }, () => {
@@ -432,43 +513,6 @@ describe('calls', { concurrency: 20 }, () => {
     rmSync(folder, { recursive: true });
     const { error } = await thrown(daemon({ options: ['--log-level', 'loud'] }));
     assert.match(error.message, /has ended with 2[^]*loud/);
-  });
-
-  test('https with an authority of its own and a client certificate; a Unix socket', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
-    const file = (name) => join(folder, name);
-    for (const [name, subject] of [
-      ['server', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-      ['client', 'subjectAltName=DNS:worker'],
-    ]) {
-      const paths = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)];
-      const command = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ');
-      await run('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths]);
-    }
-    const tls = await daemon({
-      options: [
-        ['--tls-cert', file('server.crt'), '--tls-key', file('server.key'), '--tls-client-ca', file('client.crt')],
-        ['--listen', `127.0.0.1:0,unix:${file('socket')}`],
-      ].flat(),
-    });
-    try {
-      const url = `https://localhost:${tls.port}`;
-      const files = { caFile: file('server.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
-      const secure = new Client(url, files);
-      const lock = await secure.lock('tls');
-      const unix = new Client(`http+unix://${encodeURIComponent(file('socket'))}`);
-      assert.equal((await unix.request('GET', '/locks/tls')).body.fence, lock.fence);
-      await lock.release();
-      for (const options of [{}, { caFile: files.caFile }, { ...files, caFile: files.certFile }]) {
-        const { error } = await thrown(new Client(url, { ...options, ...quiet, timeoutMs: 300 }).lock('tls'));
-        assert.equal(error.code, 'no_connection');
-      }
-      secure.close();
-      unix.close();
-    } finally {
-      await tls.stop();
-      rmSync(folder, { recursive: true });
-    }
   });
 
   test('a held lock is free after it, and lost when its connection breaks', async (context) => {

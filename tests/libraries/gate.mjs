@@ -66,7 +66,7 @@ export class Gate {
       daemon.destroy();
     };
     const pass = (data) => (this.isMute ? end() : socket.write(data));
-    daemon.on('data', (data) => (this.delayMs ? setTimeout(pass, this.delayMs, data) : pass(data)));
+    daemon.on('data', (data) => (this.delayMs ? setTimeout(pass, this.delayMs, data).unref() : pass(data)));
     socket.on('data', (data) => daemon.write(data));
     for (const side of [socket, daemon]) {
       side.on('error', end).on('close', end);
