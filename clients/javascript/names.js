@@ -1,7 +1,10 @@
 /** Names and ids: members in the form of the contract or of JavaScript, paths, keys. */
 import { Problem } from './problem.js';
 
-const NODE_CRYPTO = 'node:crypto'; // not a literal of import(), which bundlers would look for
+// Not literals of import(), which bundlers would look for.
+const NODE_CRYPTO = 'node:crypto';
+const NODE_OS = 'node:os';
+const WORKER_BYTES = 200;
 /** Values that belong to the program: their members keep their names. */
 const OPAQUE = new Set(['body', 'headers', 'metadata', 'result']);
 
@@ -52,6 +55,18 @@ export function textOf(cause) {
 function cut(text, bytes) {
   const most = new TextEncoder().encode(text.slice(0, bytes)).subarray(0, bytes);
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(most, { stream: true });
+}
+
+/** The label of a receiver: by default its host and process. A browser has none. */
+export async function workerOf(given) {
+  if (given !== undefined) {
+    return given === null ? undefined : cut(given, WORKER_BYTES);
+  }
+  if (!globalThis.process?.versions?.node) {
+    return undefined;
+  }
+  const { hostname } = await import(NODE_OS);
+  return `${cut(hostname(), WORKER_BYTES / 2)}-${process.pid}`;
 }
 
 /** A reason as the daemon takes it: not empty, at most 1000 bytes. */

@@ -215,8 +215,11 @@ export interface ReceiveOptions {
   visibilityMs?: number | undefined;
   /** For how long the message is extended: an hour. */
   maxWorkMs?: number | undefined;
-  /** Shown with each message and in the daemon's log: 1 to 200 bytes. */
-  worker?: string | undefined;
+  /**
+   * Shown with each message and in the daemon's log, up to 200 bytes of it. By default host and
+   * process, such as `web-1-4711`, and none in a browser; null sends none.
+   */
+  worker?: string | null | undefined;
 }
 
 export interface RejectOptions extends CallOptions {

@@ -1,7 +1,7 @@
 /** A queue: sending, receiving by hand, and what it is set to. `work` is in work.js. */
 import { PAUSE_MS, jitter, now, sleep } from './clock.js';
 import { giveUp, granted } from './give_up.js';
-import { fromContract, makeKey, pathOf, toContract } from './names.js';
+import { fromContract, makeKey, pathOf, toContract, workerOf } from './names.js';
 import { Message } from './message.js';
 import { Work } from './work.js';
 
@@ -35,7 +35,7 @@ export class Queue {
 
   /** One message or null. */
   async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000, worker, signal, timeoutMs } = {}) {
-    const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker };
+    const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker: await workerOf(worker) };
     const options = { waitMs, signal, timeoutMs, lastsMs: visibilityMs };
     const deadline = now() + (timeoutMs ?? this.#client.timeoutMs) + waitMs;
     const call = await this.#client._keyed('POST', `${this.#path}/receive`, body, options);

@@ -5,7 +5,7 @@
  */
 import { Outage, PAUSE_MS, jitter, now, sleep, startTimer } from './clock.js';
 import { Message } from './message.js';
-import { pathOf } from './names.js';
+import { pathOf, workerOf } from './names.js';
 import { Outcomes, done, isFinal, rejected, retryAfterMs, returned, rowsOf } from './outcomes.js';
 import { Problem } from './problem.js';
 import { onSignals } from './signals.js';
@@ -94,6 +94,7 @@ export class Work {
   // The receiver
 
   async #receive() {
+    this.#options.worker = await workerOf(this.#options.worker);
     while (!this.#stopped.signal.aborted) {
       if (!this.#wantsTurn()) {
         await this.#changed();

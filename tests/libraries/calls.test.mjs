@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Client, LockLost, Problem } from '../../clients/javascript/patternd.js';
 import { daemon } from '../../clients/javascript/testing.js';
-import { Gate, thrown, until } from './gate.mjs';
+import { Gate, thrown, turns, until } from './gate.mjs';
 
 let running, client;
 const quiet = { warn: () => {} };
@@ -226,12 +226,6 @@ describe('calls', { concurrency: 20 }, () => {
     assert.deepEqual([stdout, stderr], ['TimeoutError\n', '']);
     assert(performance.now() - began < 4500, `${performance.now() - began} ms`);
   });
-
-  const turns = {
-    microtask: () => null,
-    immediate: () => new Promise((resolve) => setImmediate(resolve)),
-    timer: () => new Promise((resolve) => setTimeout(resolve, 1)),
-  };
 
   for (const [turn, count] of [
     ['microtask', 60],

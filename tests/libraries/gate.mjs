@@ -17,6 +17,13 @@ export async function until(look, what, ms = 30000) {
   }
 }
 
+/** How a test lets a call of the client proceed, by as little as can be. */
+export const turns = {
+  microtask: () => null,
+  immediate: () => new Promise((resolve) => setImmediate(resolve)),
+  timer: () => new Promise((resolve) => setTimeout(resolve, 1)),
+};
+
 /** Returns the error of a call that has to fail, and how long the call took. */
 export async function thrown(call) {
   const began = performance.now();
