@@ -375,6 +375,7 @@ describe('calls', { concurrency: 20 }, () => {
     assert.equal(await Promise.race([again, null]), null, 'it was delivered again before it was lost');
     assert.equal((await again).receives, 2);
     await gate.open();
+    through.timeoutMs = 30000;
     assert.equal(await message.acknowledge(), false);
   });
 
