@@ -1,4 +1,5 @@
 /** The transport of Node.js: HTTP, HTTPS with your own files, and Unix sockets. */
+import dns from 'node:dns';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
@@ -27,6 +28,24 @@ class TlsAgent extends https.Agent {
   }
 }
 
+/**
+ * Shares the name lookup that is under way. Node.js cannot cancel one, so after a stop each further
+ * one would keep the program alive.
+ */
+function sharedLookup() {
+  let asking = [];
+  return (host, options, found) => {
+    asking.push(found);
+    if (asking.length === 1) {
+      dns.lookup(host, options, (...answer) => {
+        const told = asking;
+        asking = [];
+        told.forEach((one) => one(...answer));
+      });
+    }
+  };
+}
+
 export class NodeTransport {
   #request = http.request;
   #where;
@@ -40,6 +59,7 @@ export class NodeTransport {
       this.#where = { socketPath: decodeURIComponent(url.host), host: 'localhost' };
     } else {
       this.#where = { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port || undefined };
+      this.#where.lookup = sharedLookup();
     }
     this.#where.agent = new http.Agent(options);
     this.#isSecure = url.protocol === 'https:';

@@ -41,6 +41,7 @@ export class Work {
   #outcomes;
   #waiting = [];
   #running = new Set();
+  #beginning = new Set(); // a controller for each first extension: Node.js warns of many listeners to one signal
   #meanMs = Infinity;
   #pauseMs = PAUSE_MS;
   #failure = null;
@@ -182,7 +183,12 @@ export class Work {
   #received(reply, sent) {
     const { visibilityMs, maxWorkMs } = this.#options;
     const message = new Message(this.#client, this.#name, reply, visibilityMs);
-    const isCurrent = message._begin(sent, maxWorkMs, { signal: this.#stopped.signal }).catch(() => false);
+    const beginning = new AbortController();
+    this.#beginning.add(beginning);
+    const isCurrent = message
+      ._begin(sent, maxWorkMs, { signal: beginning.signal })
+      .catch(() => false)
+      .finally(() => this.#beginning.delete(beginning));
     this.#waiting.push({ message, isCurrent });
   }
 
@@ -264,6 +270,7 @@ export class Work {
   #stop() {
     if (!this.#stopped.signal.aborted) {
       this.#stopped.abort();
+      this.#beginning.forEach((beginning) => beginning.abort());
       this.#limit = startTimer(() => this.#hurry(), this.#options.drainMs);
       const graceMs = this.#turnBegan + GRACE_MS - now();
       const close = () => this.#closed.abort();
@@ -289,6 +296,7 @@ export class Work {
   async #drain() {
     this.#stop();
     this.#closed.abort();
+    this.#beginning.forEach((beginning) => beginning.abort()); // of the last turn
     // Not before, since the last turn would take it again.
     this.#waiting.forEach(({ message }) => this.#return(message));
     this.#waiting = [];

@@ -3,6 +3,7 @@
 // `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import dns from 'node:dns';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -277,6 +278,23 @@ describe('calls', { concurrency: 20 }, () => {
       assert.deepEqual([message?.body, message?.receives], [i, 1]);
       await message.acknowledge();
     }
+  });
+
+  test('one lookup of a name is for all connections that wait for it', async (context) => {
+    let count = 0;
+    const { lookup } = dns;
+    context.after(() => (dns.lookup = lookup));
+    dns.lookup = (host, options, found) => {
+      count += host === 'localhost';
+      setTimeout(lookup, 300, host, options, found);
+    };
+    const named = new Client(running.url.replace('127.0.0.1', 'localhost'), quiet);
+    const asked = [1, 2, 3].map(() => named.request('GET', '/readyz'));
+    const ended = thrown(named.request('GET', '/readyz', undefined, { signal: AbortSignal.timeout(100) }));
+    assert.deepEqual((await Promise.all(asked)).map(({ status }) => status), [200, 200, 200]);
+    assert.equal((await ended).error.name, 'TimeoutError');
+    assert.equal(count, 1);
+    named.close();
   });
 
   test('the iterator stops at once while it waits', async () => {
