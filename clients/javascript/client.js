@@ -197,7 +197,7 @@ export class Client {
       await this.request('DELETE', path, undefined, options);
     } catch (problem) {
       // Repeated: an attempt without an answer has deleted it.
-      if (problem.code !== 'not_found' || !problem.repeated) {
+      if (problem?.code !== 'not_found' || !problem.repeated) {
         throw problem;
       }
     }
@@ -244,7 +244,7 @@ export class Client {
       const more = { key: '', waitMs: options.waitMs, signal, timeoutMs };
       reply = (await this.request('POST', '/ratelimit', toContract({ key, ...options }), more)).body;
     } catch (problem) {
-      if (problem.code !== 'rate_limited') {
+      if (problem?.code !== 'rate_limited') {
         throw problem;
       }
       reply = problem.body;
@@ -316,7 +316,7 @@ export class Client {
     try {
       return await this.request('POST', path, { fill_ms: fillMs, wait_ms: waitMs }, options);
     } catch (problem) {
-      const isAwaited = problem.code === 'cache_fill_in_progress' || problem.code === 'ticket_expired';
+      const isAwaited = ['cache_fill_in_progress', 'ticket_expired'].includes(problem?.code);
       if (!isAwaited || now() > deadline) {
         throw problem;
       }

@@ -465,6 +465,23 @@ describe('work', { concurrency: 20 }, () => {
     }
   });
 
+  test('in an outage it ends at once if it holds nothing', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    const through = new Client(gate.url, { warn: () => {} });
+    for (const spoil of [() => gate.shut(), () => gate.freeze()]) {
+      const loop = working(through.queue('outage-idle'), () => assert.fail('a message'));
+      await sleep(200);
+      await spoil();
+      await sleep(1000); // it pauses, or waits for an answer
+      const began = performance.now();
+      await loop.end();
+      const ms = performance.now() - began;
+      assert(ms < 2000, `${ms} ms`);
+      await gate.thaw();
+    }
+  });
+
   test('what could not be sent is tried again until the limit', async (context) => {
     const gate = await Gate.to(running.port);
     context.after(() => gate.shut());
