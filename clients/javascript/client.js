@@ -78,9 +78,9 @@ export class Client {
   }
 
   /** The answer of the attempt that succeeds. Another one may have, if `isDoubtful` of the call. */
-  async _repeated(call, { waitMs = 0, timeoutMs = this.timeoutMs, attemptMs, signal }) {
+  async _repeated(call, { waitMs = 0, timeoutMs = this.timeoutMs, firstMs, signal }) {
     const deadline = now() + timeoutMs + waitMs;
-    const mostMs = attemptMs ?? Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
+    let mostMs = firstMs ?? Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
     let isRepeatable = true;
     for (let step = PAUSE_MS; ; step = Math.min(step * 2, PAUSE_MAX_MS)) {
       try {
@@ -105,6 +105,7 @@ export class Client {
           throw problem;
         }
         await sleep(pause, signal, call.isBackground);
+        mostMs *= firstMs ? 2 : 1;
       }
     }
   }

@@ -7,7 +7,7 @@
 import { now } from './clock.js';
 
 const MOST_MS = 5000;
-const WAIT_MS = 250; // of an attempt that the daemon lets wait, where nothing was granted
+const FIRST_MS = 250; // of the first attempt that may only wait; each further one gets twice as long
 
 /**
  * The answer of `call`, which grants something for `lastsMs`. `releases` makes the calls that
@@ -20,8 +20,8 @@ export async function granted(client, call, { lastsMs, ...options }, releases) {
     const isUnknown = options.signal?.aborted || error.effect === 'unknown';
     if (isUnknown && call.isDoubtful && call.headers['Idempotency-Key']) {
       const timeoutMs = Math.min(lastsMs, MOST_MS);
-      const attemptMs = options.waitMs ? WAIT_MS : undefined;
-      repeated(client, call, { timeoutMs, attemptMs }, releases).catch(() => {});
+      const firstMs = options.waitMs ? FIRST_MS : undefined;
+      repeated(client, call, { timeoutMs, firstMs }, releases).catch(() => {});
     }
     throw error;
   }

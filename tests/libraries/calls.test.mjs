@@ -157,7 +157,7 @@ describe('calls', { concurrency: 20 }, () => {
     await until(async () => (await waiters()) === 1, 'it waits');
     controller.abort();
     await waits;
-    await until(async () => (await waiters()) === 0, 'it has left', 1000);
+    await until(async () => (await waiters()) === 0, 'it has left');
     await first.release();
     await until(async () => !(await held('line')), 'it is free');
   });
@@ -353,7 +353,7 @@ describe('calls', { concurrency: 20 }, () => {
       ];
       through.close(); // a connection that ends when it is used again leaves the effect unknown
       await spoil(gate);
-      through.timeoutMs = 300;
+      through.timeoutMs = 1500; // for each of three attempts half a second
       for (const call of calls) {
         const { error } = await thrown(call());
         assert.deepEqual([error.effect, error.code], [effect, 'no_connection']);
@@ -381,12 +381,12 @@ describe('calls', { concurrency: 20 }, () => {
     const gate = await gateOf(context);
     const through = new Client(gate.url, quiet);
     await client.queue('lost').send('a');
-    const message = await through.queue('lost').receive({ visibilityMs: 1500 });
+    const message = await through.queue('lost').receive({ visibilityMs: 4000 });
     await gate.shut();
     through.timeoutMs = 300;
     await thrown(message.acknowledge());
     assert.equal(message.lost.aborted, false);
-    const again = client.queue('lost').receive({ waitMs: 5000 });
+    const again = client.queue('lost').receive({ waitMs: 10000 });
     await until(() => message.lost.aborted, 'it is lost');
     assert.equal(await Promise.race([again, null]), null, 'it was delivered again before it was lost');
     assert.equal((await again).receives, 2);
@@ -400,7 +400,7 @@ describe('calls', { concurrency: 20 }, () => {
     const message = await client.queue('short').receive({ visibilityMs: 60000, maxWorkMs: 0 });
     await message.extend(300);
     const again = client.queue('short').receive({ waitMs: 5000 });
-    await until(() => message.lost.aborted, 'it is lost', 1000);
+    await until(() => message.lost.aborted, 'it is lost', 3000);
     assert.equal((await again).receives, 2);
   });
 
@@ -411,11 +411,11 @@ describe('calls', { concurrency: 20 }, () => {
       { body: 'a', id: 'a' },
       { body: 'b', id: 'b' },
     ]);
-    const [first, second] = [await queue.receive(), await queue.receive({ visibilityMs: 900 })];
+    const [first, second] = [await queue.receive(), await queue.receive({ visibilityMs: 3000 })];
     assert.equal(await first.extend(undefined, { percent: 40, note: 'page 4' }), true);
     assert.deepEqual((await queue.getMessage('a')).progress, { percent: 40, note: 'page 4' });
     await queue.deleteMessage('b', { inFlight: true });
-    await until(() => second.lost.aborted, 'it is lost', 1000);
+    await until(() => second.lost.aborted, 'it is lost');
     assert.equal(second.lost.reason.code, 'message_cancelled');
     assert.equal(await second.acknowledge(), false);
     const answer = queue.getMessage('a', { waitMs: 5000 });
@@ -492,7 +492,7 @@ describe('calls', { concurrency: 20 }, () => {
     await closed.shut();
     const c = new Client(url, { warn: (text) => warned.push(text), timeoutMs: 5000 });
     const sent = c.queue('warned').send('a');
-    await until(() => warned.length === 1, 'it warns', 1000);
+    await until(() => warned.length === 1, 'it warns');
     assert.match(warned[0], new RegExp(`connection to ${url} fails.*ECONNREFUSED`));
     await new Promise((resolve) => setTimeout(resolve, 500)); // several attempts
     assert.equal(warned.length, 1);
@@ -535,11 +535,11 @@ describe('calls', { concurrency: 20 }, () => {
     const through = new Client(gate.url, quiet);
     const broken = await through.hold('kept');
     gate.sockets.forEach((socket) => socket.destroy());
-    await until(() => broken.lost.aborted, 'it is lost', 1000);
+    await until(() => broken.lost.aborted, 'it is lost');
     assert((await thrown(broken.release())).error instanceof LockLost);
     const forced = await client.hold('forced', { ttlMs: 900 });
     await client.request('DELETE', '/locks/forced', undefined, { query: { force: true } });
-    await until(() => forced.lost.aborted, 'it is lost', 1000);
+    await until(() => forced.lost.aborted, 'it is lost');
   });
 
   test('a listener connects again, and yields a gap', async (context) => {
