@@ -43,7 +43,7 @@ export class Client {
     this.#files = { ca: caFile, cert: certFile, key: keyFile };
     this.timeoutMs = timeoutMs;
     this.attemptMs = attemptMs;
-    const { warn = (text, ...more) => console.warn(`patternd: ${text}`, ...more) } = options;
+    const warn = options.warn ?? ((text, ...more) => console.warn(`patternd: ${text}`, ...more));
     this._warn = async (...told) => {
       try {
         await warn(...told);
