@@ -6,7 +6,7 @@
  * the same request with the same Idempotency-Key. Any other failure, and the end of the time, throw
  * `Problem`. Whatever ends a call early also closes its connection.
  */
-import { Outage, PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep } from './clock.js';
+import { Outage, PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep, startTimer } from './clock.js';
 import { Hold } from './hold.js';
 import { Lock } from './lock.js';
 import { fromContract, makeKey, pathOf, toContract } from './names.js';
@@ -27,15 +27,16 @@ function parsed(headers, text) {
   return text && headers.get('Content-Type')?.includes('json') ? JSON.parse(text) : text || null;
 }
 
+const env = globalThis.process?.env ?? {};
+
 export class Client {
   #url;
   #token;
   #files;
   #transport;
-  #outage;
 
-  constructor(url, options = {}) {
-    const { token = null, timeoutMs = 30000, attemptMs = 5000, caFile, certFile, keyFile } = options;
+  constructor(url = env.PATTERND_URL || 'http://127.0.0.1:8379', options = {}) {
+    const { token = env.PATTERND_TOKEN, timeoutMs = 30000, attemptMs = 5000, caFile, certFile, keyFile } = options;
     this.#url = new URL(url);
     if (!['http:', 'https:', 'http+unix:'].includes(this.#url.protocol) || !this.#url.host) {
       throw new TypeError(`'${url}' is not http://HOST:PORT, https://... or http+unix://%2Fpath%2Fof%2Fsocket`);
@@ -44,8 +45,15 @@ export class Client {
     this.#files = { ca: caFile, cert: certFile, key: keyFile };
     this.timeoutMs = timeoutMs;
     this.attemptMs = attemptMs;
-    this._warn = options.warn ?? ((text, ...more) => console.warn(`patternd: ${text}`, ...more));
-    this.#outage = new Outage(`the connection to ${url}`, this._warn);
+    const warn = options.warn ?? ((text, ...more) => console.warn(`patternd: ${text}`, ...more));
+    this._warn = async (...told) => {
+      try {
+        await warn(...told);
+      } catch {
+        // What warns is in the middle of its work, which matters more.
+      }
+    };
+    this._outage = new Outage(`the connection to ${url}`, this._warn);
   }
 
   /** Closes idle connections; the client can be used again. */
@@ -54,42 +62,52 @@ export class Client {
   }
 
   async request(method, path, body, options = {}) {
-    const { query, headers, key, waitMs = 0, timeoutMs = this.timeoutMs, signal } = options;
+    return this._repeated(await this._keyed(method, path, body, options), options);
+  }
+
+  /** A call with its key. */
+  async _keyed(method, path, body, { query, headers, key, waitMs = 0, timeoutMs = this.timeoutMs }) {
     const call = this._call(method, targetOf(path, query), body, headers);
     if ((method === 'POST' || method === 'PATCH') && key !== '') {
       call.headers['Idempotency-Key'] = key ?? (await makeKey());
-      if (key === undefined) {
-        // A key that is made here is of no use after the last attempt.
+      call.isKeyMade = key === undefined;
+      if (call.isKeyMade) {
+        // It is of no use after the last attempt.
         call.headers['Idempotency-TTL-Ms'] = String(Math.round(timeoutMs + waitMs) + 30000);
       }
     }
+    return call;
+  }
+
+  /** The answer of the attempt that succeeds. Another one may have, if `isDoubtful` of the call. */
+  async _repeated(call, { waitMs = 0, timeoutMs = this.timeoutMs, firstMs, signal }) {
     const deadline = now() + timeoutMs + waitMs;
-    const attemptMs = Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
-    let isDoubtful = false;
+    let mostMs = firstMs ?? Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
     let isRepeatable = true;
     for (let step = PAUSE_MS; ; step = Math.min(step * 2, PAUSE_MAX_MS)) {
       try {
-        return await this._attempt(call, Math.min(attemptMs, deadline - now()), signal);
+        return await this._attempt(call, Math.min(mostMs, deadline - now()), signal);
       } catch (problem) {
-        if (!(problem instanceof Problem)) {
+        if (signal?.aborted || !(problem instanceof Problem)) {
           throw problem;
         }
-        if (problem.code === 'idempotency_unavailable' && key === undefined && isRepeatable && !isDoubtful) {
+        if (problem.code === 'idempotency_unavailable' && call.isKeyMade && isRepeatable && !call.isDoubtful) {
           delete call.headers['Idempotency-Key']; // a quorum of lock servers, or several slots
           isRepeatable = false;
           continue;
         }
-        problem.repeated = isDoubtful;
-        isDoubtful ||= problem.effect === 'unknown';
+        problem.repeated = call.isDoubtful;
+        call.isDoubtful ||= problem.effect === 'unknown';
         if (!{ unknown: isRepeatable, none: mayPass(problem) }[problem.effect]) {
           throw problem;
         }
         const pause = jitter(step) + (problem.retryAfter ?? 0) * 1000;
         if (now() + pause >= deadline) {
-          problem.effect = isDoubtful ? 'unknown' : problem.effect;
+          problem.effect = call.isDoubtful ? 'unknown' : problem.effect;
           throw problem;
         }
-        await sleep(pause, signal);
+        await sleep(pause, signal, call.isBackground);
+        mostMs *= firstMs ? 2 : 1;
       }
     }
   }
@@ -102,7 +120,8 @@ export class Client {
     if (this.#token) {
       sent.Authorization = `Bearer ${this.#token}`;
     }
-    return { method, path, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    return { method, path, headers: sent, body: text, isDoubtful: false };
   }
 
   /** One attempt: the answer, with when it began, or a problem. */
@@ -133,21 +152,28 @@ export class Client {
     signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
-    const timer = setTimeout(() => controller.abort(new Error('the answer did not come in time')), timeoutMs);
+    const late = () => controller.abort(new Error('the answer did not come in time'));
+    const timer = startTimer(late, timeoutMs, call.isBackground);
     signal?.addEventListener('abort', abort);
     const sent = { ...call, signal: controller.signal };
     let isStream = false;
     try {
       const answer = await read(await transport.exchange(sent));
       isStream = answer.body === undefined;
-      this.#outage.over();
+      if (!call.isBackground) {
+        this._outage.over();
+      }
       return answer;
     } catch (cause) {
       controller.abort(cause);
-      signal?.throwIfAborted();
-      const problem = this.#broken(call, cause, sent.isSent === false ? 'none' : lostOf(call));
-      if (sent.isSent === false) {
-        this.#outage.failed(problem);
+      const isUnsent = sent.isSent === false;
+      if (signal?.aborted) {
+        call.isDoubtful ||= !isUnsent;
+        throw signal.reason;
+      }
+      const problem = this.#broken(call, cause, isUnsent ? 'none' : lostOf(call));
+      if (isUnsent && !call.isBackground) {
+        this._outage.failed(problem);
       }
       throw problem;
     } finally {
@@ -174,7 +200,7 @@ export class Client {
       await this.request('DELETE', path, undefined, options);
     } catch (problem) {
       // Repeated: an attempt without an answer has deleted it.
-      if (problem.code !== 'not_found' || !problem.repeated) {
+      if (problem?.code !== 'not_found' || !problem.repeated) {
         throw problem;
       }
     }
@@ -221,7 +247,7 @@ export class Client {
       const more = { key: '', waitMs: options.waitMs, signal, timeoutMs };
       reply = (await this.request('POST', '/ratelimit', toContract({ key, ...options }), more)).body;
     } catch (problem) {
-      if (problem.code !== 'rate_limited') {
+      if (problem?.code !== 'rate_limited') {
         throw problem;
       }
       reply = problem.body;
@@ -293,7 +319,7 @@ export class Client {
     try {
       return await this.request('POST', path, { fill_ms: fillMs, wait_ms: waitMs }, options);
     } catch (problem) {
-      const isAwaited = problem.code === 'cache_fill_in_progress' || problem.code === 'ticket_expired';
+      const isAwaited = ['cache_fill_in_progress', 'ticket_expired'].includes(problem?.code);
       if (!isAwaited || now() > deadline) {
         throw problem;
       }

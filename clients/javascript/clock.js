@@ -2,21 +2,31 @@
 export const PAUSE_MS = 50;
 export const PAUSE_MAX_MS = 2000;
 const WARN_MS = 60000;
+const TIMER_MOST_MS = 2 ** 31 - 1;
 
 export const now = () => performance.now();
 export const jitter = (ms) => ms * (0.5 + Math.random() / 2);
 
+/** setTimeout, which takes no duration below 0 or above 2^31 - 1. */
+export function startTimer(callback, ms, isBackground = false) {
+  const timer = setTimeout(callback, Math.min(Math.max(ms, 0), TIMER_MOST_MS));
+  if (isBackground) {
+    timer.unref?.(); // browsers have none
+  }
+  return timer;
+}
+
 /** Resolves after `ms`, or throws the signal's reason as soon as it is aborted. */
-export function sleep(ms, signal = undefined) {
+export function sleep(ms, signal = undefined, isBackground = false) {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const end = (settle) => {
-      clearTimeout(timer);
+      clearTimeout(wait);
       signal?.removeEventListener('abort', abort);
       settle();
     };
     const abort = () => end(() => reject(signal.reason));
-    const timer = setTimeout(() => end(resolve), ms);
+    const wait = startTimer(() => end(resolve), ms, isBackground);
     signal?.addEventListener('abort', abort);
   });
 }

@@ -2,7 +2,7 @@
  * Extends deliveries of a queue, many by one request: those that ask for it at the same time, and
  * those that would ask for it soon.
  */
-import { now } from './clock.js';
+import { now, startTimer } from './clock.js';
 import { Problem } from './problem.js';
 
 const ROWS_MAX = 100;
@@ -14,6 +14,7 @@ export class Extender {
   #path;
   #messages = new Set();
   #asked = []; // of { message, visibilityMs, deadline, resolve, reject }
+  #sending = new Set(); // of { asked, controller }
 
   constructor(client, path) {
     this.#client = client;
@@ -35,6 +36,11 @@ export class Extender {
 
   delete(message) {
     this.#messages.delete(message);
+    this.#sending.forEach(({ asked, controller }) => {
+      if (!asked.some((one) => this.#messages.has(one.message))) {
+        controller.abort(); // all of them have ended
+      }
+    });
     const extenders = ofClients.get(this.#client);
     if (this.#messages.size === 0 && extenders.get(this.#path) === this) {
       extenders.delete(this.#path);
@@ -66,12 +72,15 @@ export class Extender {
   /** Each waits until its own deadline, since its delivery ends then. */
   async #sendSome(asked, visibilityMs) {
     const timers = asked.map(({ message, deadline, reject }) => {
-      return setTimeout(() => reject(message._problem('it was not extended in time')), deadline - now());
+      return startTimer(() => reject(message._problem('it was not extended in time')), deadline - now());
     });
+    const controller = new AbortController();
+    const sending = { asked, controller };
+    this.#sending.add(sending);
     try {
       const body = { receipts: asked.map(({ message }) => message.receipt), visibility_ms: visibilityMs };
       const timeoutMs = Math.max(...asked.map(({ deadline }) => deadline - now()), 1);
-      const options = { key: '', timeoutMs };
+      const options = { key: '', timeoutMs, signal: controller.signal };
       const answer = await this.#client.request('POST', `${this.#path}/extend`, body, options);
       const told = new Map(answer.body.deliveries.map(({ receipt, outcome }) => [receipt, outcome]));
       for (const { message, resolve, reject } of asked) {
@@ -86,6 +95,7 @@ export class Extender {
       asked.forEach(({ reject }) => reject(problem));
     } finally {
       timers.forEach(clearTimeout);
+      this.#sending.delete(sending);
     }
   }
 }

@@ -2,7 +2,7 @@
  * Something that is extended until it ends or is lost. 1 % of its time is left to clocks that run
  * apart, so `lost` is aborted before another client can have it.
  */
-import { PAUSE_MAX_MS, PAUSE_MS, now, settledWithin } from './clock.js';
+import { PAUSE_MAX_MS, PAUSE_MS, now, settledWithin, startTimer } from './clock.js';
 import { Problem } from './problem.js';
 
 const SHARE = 0.99;
@@ -90,7 +90,7 @@ export class Lease {
       this.#timeMs = timeMs;
       this.#expires = Lease.expiry(sent, timeMs);
     } catch (problem) {
-      if (OVER.has(problem.code)) {
+      if (OVER.has(problem?.code)) {
         this.#over(problem);
       }
       throw problem;
@@ -115,8 +115,7 @@ export class Lease {
   #schedule(pause) {
     clearTimeout(this.#timer);
     this.#next = now() + pause;
-    this.#timer = setTimeout(() => this.#renew(), pause);
-    this.#timer.unref?.();
+    this.#timer = startTimer(() => this.#renew(), pause, true);
   }
 
   async #renew() {

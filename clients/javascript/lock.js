@@ -1,4 +1,5 @@
 /** A lock that is extended until it is released. */
+import { granted } from './give_up.js';
 import { Lease } from './lease.js';
 import { pathOf } from './names.js';
 import { LockLost } from './problem.js';
@@ -18,12 +19,15 @@ export class Lock extends Lease {
 
   async _acquire(options, more) {
     const body = { ttl_ms: this.#ttlMs, wait_ms: options.waitMs || undefined, ...more };
-    const response = await this._client.request('POST', this.#path, body, options);
-    const { body: granted, headers, sent } = response;
-    this.fence = granted.fence;
-    this.#headers = { 'Lock-Token': granted.token };
-    const waited = headers.get('Idempotent-Replayed') ? 0 : granted.waited_ms;
-    this._keep(Lease.expiry(sent + waited, granted.ttl_ms));
+    const call = await this._client._keyed('POST', this.#path, body, options);
+    const release = ({ token }) => this._client._call('DELETE', this.#path, undefined, { 'Lock-Token': token });
+    const releases = (answer) => [release(answer.body)];
+    const response = await granted(this._client, call, { ...options, lastsMs: this.#ttlMs }, releases);
+    const { body: grant, headers, sent } = response;
+    this.fence = grant.fence;
+    this.#headers = { 'Lock-Token': grant.token };
+    const waited = headers.get('Idempotent-Replayed') ? 0 : grant.waited_ms;
+    this._keep(Lease.expiry(sent + waited, grant.ttl_ms));
   }
 
   _renew(ttlMs, timeoutMs) {

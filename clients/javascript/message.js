@@ -53,7 +53,7 @@ export class Message extends Lease {
     try {
       await this.#extend(this.#visibilityMs, undefined, options);
     } catch (problem) {
-      if (!ENDED.has(problem.code)) {
+      if (!ENDED.has(problem?.code)) {
         throw problem;
       }
       return false;
@@ -92,7 +92,7 @@ export class Message extends Lease {
     try {
       await this.#extend(visibilityMs, progress, options);
     } catch (problem) {
-      if (!ENDED.has(problem.code)) {
+      if (!ENDED.has(problem?.code)) {
         throw problem;
       }
       return false;
@@ -136,8 +136,8 @@ export class Message extends Lease {
     try {
       isCurrent = await send();
     } catch (problem) {
-      if (!ENDED.has(problem.code)) {
-        this.#isDoubtful ||= problem.effect === 'unknown' && outcome === 'rejected';
+      if (!ENDED.has(problem?.code)) {
+        this.#isDoubtful ||= problem?.effect === 'unknown' && outcome === 'rejected';
         this._keep(undefined, now());
         throw problem;
       }

@@ -1,7 +1,9 @@
 /** Names and ids: members in the form of the contract or of JavaScript, paths, keys. */
 import { Problem } from './problem.js';
 
-const NODE_CRYPTO = 'node:crypto'; // not a literal of import(), which bundlers would look for
+// Not literals of import(), which bundlers would look for.
+const NODE_CRYPTO = 'node:crypto';
+const NODE_OS = 'node:os';
 /** Values that belong to the program: their members keep their names. */
 const OPAQUE = new Set(['body', 'headers', 'metadata', 'result']);
 
@@ -39,8 +41,32 @@ export async function makeKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** A reason as the daemon takes it: not empty, at most 1000 bytes, no half a character. */
-export function reasonOf(cause) {
-  const text = String(cause).replace(/\p{Surrogate}/gu, '\ufffd') || 'no reason was given';
-  return [...text].slice(0, 250).join('');
+/** The text of whatever was thrown. Its own `toString` and getters may throw as well. */
+export function textOf(cause) {
+  try {
+    return String(cause);
+  } catch {
+    return 'an error that has no text';
+  }
 }
+
+/** As much of a text as fits into so many bytes, without half a character. */
+function cut(text, bytes) {
+  const most = new TextEncoder().encode(text.slice(0, bytes)).subarray(0, bytes);
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(most, { stream: true });
+}
+
+/** The label of a receiver: by default its host and process. A browser has none. */
+export async function workerOf(given) {
+  if (given !== undefined) {
+    return given || undefined;
+  }
+  if (!globalThis.process?.versions?.node) {
+    return undefined;
+  }
+  const { hostname } = await import(NODE_OS);
+  return `${hostname()}/${process.pid}`;
+}
+
+/** A reason as the daemon takes it: not empty, at most 1000 bytes. */
+export const reasonOf = (cause) => cut(textOf(cause), 1000) || 'no reason was given';

@@ -57,7 +57,10 @@ export interface ClientOptions {
   /** The certificate that the daemon asks of its clients, and its key, PEM. */
   certFile?: string | undefined;
   keyFile?: string | undefined;
-  /** Gets what an operator should know, such as an outage; console.warn without it. */
+  /**
+   * Gets what an operator should know, such as an outage; console.warn without it. What it throws
+   * is ignored.
+   */
   warn?: ((text: string, ...more: unknown[]) => void) | undefined;
 }
 
@@ -212,8 +215,11 @@ export interface ReceiveOptions {
   visibilityMs?: number | undefined;
   /** For how long the message is extended: an hour. */
   maxWorkMs?: number | undefined;
-  /** Shown with each message and in the daemon's log: 1 to 200 bytes. */
-  worker?: string | undefined;
+  /**
+   * Shown with each message and in the daemon's log, up to 200 bytes of it. By default host and
+   * process, such as `web-1-4711`, and none in a browser; null sends none.
+   */
+  worker?: string | null | undefined;
 }
 
 export interface RejectOptions extends CallOptions {
@@ -234,7 +240,10 @@ export interface WorkOptions extends ReceiveOptions {
   concurrency?: number | undefined;
   /** Ends the loop, as SIGTERM does. */
   stop?: Signal | undefined;
-  /** For how long what runs may continue after a stop: 20 s. Then it is returned, uncounted. */
+  /**
+   * For how long what runs may continue after a stop: 7 s. Then it is returned, uncounted. `work`
+   * ends at most 2 s later.
+   */
   drainMs?: number | undefined;
   /**
    * Whether SIGTERM and SIGINT end the loop: true. A second one returns what still runs at once.
@@ -377,9 +386,10 @@ export interface Group {
 
 export class Client {
   /**
-   * Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket.
+   * Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket; by
+   * default the variable PATTERND_URL, else http://127.0.0.1:8379.
    */
-  constructor(url: string, options?: ClientOptions);
+  constructor(url?: string, options?: ClientOptions);
   timeoutMs: number;
   attemptMs: number;
   /** Closes idle connections; the client can be used again. */

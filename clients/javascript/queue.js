@@ -1,6 +1,7 @@
 /** A queue: sending, receiving by hand, and what it is set to. `work` is in work.js. */
 import { PAUSE_MS, jitter, now, sleep } from './clock.js';
-import { fromContract, makeKey, pathOf, toContract } from './names.js';
+import { giveUp, granted } from './give_up.js';
+import { fromContract, makeKey, pathOf, toContract, workerOf } from './names.js';
 import { Message } from './message.js';
 import { Work } from './work.js';
 
@@ -32,22 +33,32 @@ export class Queue {
     return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: one.duplicate && !!messages[i].id }));
   }
 
-  /**
-   * One message or null. Its key gives an attempt that was not answered its delivery again. Where a
-   * signal may end it there is none: the daemon returns what it took for a client that has left.
-   */
+  /** One message or null. */
   async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000, worker, signal, timeoutMs } = {}) {
-    const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker };
-    const options = { waitMs, signal, timeoutMs, key: signal ? '' : undefined };
+    const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker: await workerOf(worker) };
+    const options = { waitMs, signal, timeoutMs, lastsMs: visibilityMs };
     const deadline = now() + (timeoutMs ?? this.#client.timeoutMs) + waitMs;
-    const response = await this.#client.request('POST', `${this.#path}/receive`, body, options);
+    const call = await this.#client._keyed('POST', `${this.#path}/receive`, body, options);
+    const release = ({ receipt }) => this.#return(receipt);
+    const response = await granted(this.#client, call, options, (answer) => answer.body.messages.map(release));
     for (const reply of response.body.messages) {
       const message = new Message(this.#client, this.name, reply, visibilityMs);
       const isSure = !response.headers.get('Idempotent-Replayed');
       const rest = { isSure, signal, timeoutMs: Math.max(deadline - now(), 1) };
-      return (await message._begin(response.sent, maxWorkMs, rest)) ? message : null;
+      try {
+        return (await message._begin(response.sent, maxWorkMs, rest)) ? message : null;
+      } catch (error) {
+        giveUp(this.#client, release(reply), visibilityMs);
+        throw error;
+      }
     }
     return null;
+  }
+
+  /** The call that returns a delivery, uncounted: nothing has worked on it. */
+  #return(receipt) {
+    const path = `${this.#path}/deliveries${pathOf(receipt)}/reject`;
+    return this.#client._call('POST', path, { delay_ms: 0, counted: false });
   }
 
   async *messages({ stop, waitMs = 20000, ...more } = {}) {

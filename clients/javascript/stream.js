@@ -1,5 +1,5 @@
 /** A stream of the daemon's server-sent events, which is closed at once. */
-import { PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep } from './clock.js';
+import { PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep, startTimer } from './clock.js';
 import { Problem, mayPass } from './problem.js';
 
 export class Stream {
@@ -17,7 +17,7 @@ export class Stream {
     const stream = new Stream();
     stream.#signal = signal;
     signal.addEventListener('abort', stream.#abort);
-    const timer = setTimeout(() => stream.close(new Error(`no event '${type}' came in time`)), timeoutMs);
+    const timer = startTimer(() => stream.close(new Error(`no event '${type}' came in time`)), timeoutMs);
     try {
       stream.#chunks = await client._stream(call, timeoutMs, stream.#closed.signal);
       stream.events = stream.#read(silenceMs);
@@ -52,7 +52,7 @@ export class Stream {
     const silent = () => this.close(new Error(`nothing came for ${silenceMs} ms`));
     let rest = '';
     let event = {};
-    let timer = setTimeout(silent, silenceMs);
+    let timer = startTimer(silent, silenceMs);
     try {
       for await (const chunk of this.#chunks) {
         clearTimeout(timer); // a slow program is not a silent daemon
@@ -68,7 +68,7 @@ export class Stream {
             event = {};
           }
         }
-        timer = setTimeout(silent, silenceMs);
+        timer = startTimer(silent, silenceMs);
       }
       throw new Error('the daemon has ended the stream');
     } finally {

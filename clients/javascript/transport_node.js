@@ -1,9 +1,17 @@
 /** The transport of Node.js: HTTP, HTTPS with your own files, and Unix sockets. */
+import dns from 'node:dns';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 
 const IDLE_MS = 30000; // less than the daemon's --idle-timeout-ms
+/**
+ * A daemon that refuses a request by its headers closes the connection, and discards a mebibyte at
+ * most. A longer body would break the connection before the answer is read. So it is sent when the
+ * daemon asks for it, or after CONTINUE_MS, since a proxy may not ask.
+ */
+const EXPECT_BYTES = 512 * 1024;
+const CONTINUE_MS = 1000;
 
 /** Rereads the files for each connection, so that renewed certificates need no restart. */
 class TlsAgent extends https.Agent {
@@ -20,11 +28,30 @@ class TlsAgent extends https.Agent {
   }
 }
 
+/**
+ * Shares the name lookup that is under way. Node.js cannot cancel one, so after a stop each further
+ * one would keep the program alive.
+ */
+function sharedLookup() {
+  let asking = [];
+  return (host, options, found) => {
+    asking.push(found);
+    if (asking.length === 1) {
+      dns.lookup(host, options, (...answer) => {
+        const told = asking;
+        asking = [];
+        told.forEach((one) => one(...answer));
+      });
+    }
+  };
+}
+
 export class NodeTransport {
   #request = http.request;
   #where;
   #base;
-  #connected = 'connect';
+  #isSecure;
+  #isKnown = false; // something that speaks HTTP has answered
 
   constructor(url, { ca, cert, key }) {
     const options = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 256 };
@@ -32,44 +59,78 @@ export class NodeTransport {
       this.#where = { socketPath: decodeURIComponent(url.host), host: 'localhost' };
     } else {
       this.#where = { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port || undefined };
+      this.#where.lookup = sharedLookup();
     }
     this.#where.agent = new http.Agent(options);
-    if (url.protocol === 'https:') {
+    this.#isSecure = url.protocol === 'https:';
+    if (this.#isSecure) {
       this.#request = https.request;
       this.#where.agent = new TlsAgent(options, { ca, cert, key });
-      this.#connected = 'secureConnect';
     }
     this.#base = url.pathname.replace(/\/+$/, '');
   }
 
   exchange(call) {
-    const { method, path, headers, body, signal } = call;
+    const { signal, isBackground } = call;
     return new Promise((resolve, reject) => {
       call.isSent = false;
-      const request = this.#request({ ...this.#where, method, path: this.#base + path, headers });
+      const request = this.#send(call);
       let response;
       const abort = () => {
         response?.destroy(signal.reason);
         request.destroy(signal.reason);
       };
       request.on('socket', (socket) => {
+        if (isBackground) {
+          socket.unref();
+        }
         call.isSent = request.reusedSocket;
         if (!request.reusedSocket) {
-          socket.once(this.#connected, () => {
+          socket.once(this.#isSecure ? 'secureConnect' : 'connect', () => {
             call.isSent = true;
           });
         }
       });
       request.on('response', (answer) => {
+        this.#isKnown = true;
         response = answer;
         response.on('error', () => {}); // the reader of the body listens, too
         resolve(headOf(response));
       });
-      request.on('error', reject);
+      request.on('error', (error) => reject(this.#explained(error, call.isSent)));
       request.on('close', () => signal.removeEventListener('abort', abort));
       signal.addEventListener('abort', abort);
-      request.end(body);
     });
+  }
+
+  #send({ method, path, headers, body }) {
+    const options = { ...this.#where, method, path: this.#base + path, headers };
+    const bytes = Buffer.from(body ?? '');
+    if (bytes.length < EXPECT_BYTES) {
+      return this.#request(options).end(bytes);
+    }
+    options.headers = { ...headers, 'Content-Length': bytes.length, Expect: '100-continue' };
+    const request = this.#request(options);
+    const send = () => request.end(bytes);
+    const timer = setTimeout(send, CONTINUE_MS);
+    request.once('continue', send).once('close', () => clearTimeout(timer));
+    request.once('response', (response) => {
+      clearTimeout(timer);
+      response.once('end', () => request.writableEnded || request.destroy());
+    });
+    request.flushHeaders();
+    return request;
+  }
+
+  /** Names the likely mistake, if there is a server at the address that may speak no HTTP. */
+  #explained(error, isSent) {
+    const isClosed = error.code === 'ECONNRESET' && isSent !== this.#isSecure; // in the handshake, or after it
+    const isForeign = /^HPE_/.test(error.code) || (error.code === 'EPROTO' && !/alert/.test(error.message));
+    if (!this.#isKnown && (isClosed || isForeign)) {
+      const other = this.#isSecure ? 'http://' : "https://, or Redis's";
+      error.message = `${error.message.trim()} (is this address ${other}?)`;
+    }
+    return error;
   }
 
   /** Closes what is idle. */

@@ -3,7 +3,6 @@
 In a project, `limit` is a line of MIDDLEWARE behind the login, and the views are in views.py.
 """
 import logging
-import os
 import sys
 
 from django.conf import settings
@@ -13,7 +12,7 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from patternd import Client, Problem
 
-patternd = Client(os.environ.get("PATTERND_URL", "http://127.0.0.1:8379"), timeout_ms=1500)
+patternd = Client(timeout_ms=1500)
 settings.configure(
     ALLOWED_HOSTS=["127.0.0.1"], MIDDLEWARE=[f"{__name__}.Limit"], ROOT_URLCONF=__name__, SECRET_KEY="of the example"
 )

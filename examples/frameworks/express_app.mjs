@@ -2,7 +2,7 @@
 import express from 'express';
 import { Client, Problem } from 'patternd';
 
-const patternd = new Client(process.env.PATTERND_URL ?? 'http://127.0.0.1:8379', { timeoutMs: 1500 });
+const patternd = new Client(undefined, { timeoutMs: 1500 });
 const app = express();
 
 app.use(async (request, response, next) => {

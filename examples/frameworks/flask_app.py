@@ -1,10 +1,8 @@
 """Flask: a limit for each user, and jobs that are sent once. flask --app flask_app run"""
-import os
-
 from flask import Flask, request
 from patternd import Client, Problem
 
-patternd = Client(os.environ.get("PATTERND_URL", "http://127.0.0.1:8379"), timeout_ms=1500)
+patternd = Client(timeout_ms=1500)
 app = Flask(__name__)
 
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 // In your program, after `npm install ./clients/javascript`: from 'patternd'.
 import { Client, LockHeld, LockLost } from '../../clients/javascript/patternd.js';
 
-const patternd = new Client(process.env.PATTERND_URL ?? 'http://127.0.0.1:8379');
+const patternd = new Client();
 const unpaid = patternd.queue('unpaid');
 
 // The lock of ann's cart, so that two clicks in two tabs do not make two orders.

@@ -2,12 +2,11 @@
 """A small shop that uses patternd, in Python with the client of clients/python. What it shows is in
 ../README.md.
 """
-import os
 import time
 
 from patternd import Client, LockHeld, LockLost, Problem
 
-patternd = Client(os.environ.get("PATTERND_URL", "http://127.0.0.1:8379"))
+patternd = Client()
 unpaid = patternd.queue("unpaid")
 
 

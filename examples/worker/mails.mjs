@@ -15,6 +15,6 @@ export function workMails(client, deliver, options) {
 
 // Not when a test imports it.
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const client = new Client(process.env.PATTERND_URL ?? 'http://127.0.0.1:8379');
+  const client = new Client();
   await workMails(client, async (to) => console.log(`a mail to ${to}`), { concurrency: 10 });
 }

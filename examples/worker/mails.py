@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """A worker for a queue of mails, until SIGTERM; its test is test_mails.py."""
-import os
-
 from patternd import Client
 
 
@@ -16,7 +14,7 @@ def work_mails(client, deliver, **options):
 
 if __name__ == "__main__":
     work_mails(
-        Client(os.environ.get("PATTERND_URL", "http://127.0.0.1:8379")),
+        Client(),
         lambda to, text: print(f"a mail to {to}", flush=True),
         concurrency=10,
     )

@@ -3,14 +3,16 @@
 // `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import dns from 'node:dns';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Client, LockLost, Problem } from '../../clients/javascript/patternd.js';
 import { daemon } from '../../clients/javascript/testing.js';
-import { Gate, thrown, until } from './gate.mjs';
+import { Gate, thrown, turns, until } from './gate.mjs';
 
 let running, client;
 const quiet = { warn: () => {} };
@@ -32,13 +34,91 @@ async function gateOf(context) {
   return gate;
 }
 
+/** Refusals that are decided before the body, in one attempt each. */
+async function refusesEarly(c) {
+  const refusals = { '/queues/early/messages': 'body_too_large', '/nowhere': 'unknown_path' };
+  for (const [path, code] of Object.entries(refusals)) {
+    const call = c._call('POST', path, { body: 'x'.repeat(8 << 20) });
+    for (let n = 0; n < 10; n++) {
+      assert.equal((await thrown(c._attempt(call, 10000))).error.code, code);
+    }
+  }
+  const body = 'x'.repeat(1e6);
+  await c.queue('early').send(body);
+  const message = await c.queue('early').receive();
+  assert.equal(message.body, body);
+  await message.acknowledge();
+}
+
 const held = async (name) => (await client.request('GET', `/locks/${name}`)).body.held;
+
+// Alone, since long bodies take the time of others.
+test('an answer that comes before the body is read', async () => {
+  await refusesEarly(client);
+});
+
+test('a long body is also sent where none asks for it', async (context) => {
+  const server = createServer().on('checkContinue', (request, response) => {
+    const parts = [];
+    request.on('data', (part) => parts.push(part));
+    request.on('end', () => response.end(String(Buffer.concat(parts).length)));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  context.after(() => server.close());
+  const c = new Client(`http://127.0.0.1:${server.address().port}`, quiet);
+  assert.equal((await c.request('POST', '/', 'x'.repeat(1e6))).body, '1000002');
+  c.close();
+});
+
+// Alone, too.
+test('https with an authority of its own and a client certificate; a Unix socket', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
+  const file = (name) => join(folder, name);
+  for (const [name, subject] of [
+    ['server', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+    ['client', 'subjectAltName=DNS:worker'],
+  ]) {
+    const paths = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)];
+    const command = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ');
+    await run('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths]);
+  }
+  const tls = await daemon({
+    options: [
+      ['--tls-cert', file('server.crt'), '--tls-key', file('server.key'), '--tls-client-ca', file('client.crt')],
+      ['--listen', `127.0.0.1:0,unix:${file('socket')}`],
+    ].flat(),
+  });
+  try {
+    const url = `https://localhost:${tls.port}`;
+    const files = { caFile: file('server.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
+    const secure = new Client(url, files);
+    const lock = await secure.lock('tls');
+    const unix = new Client(`http+unix://${encodeURIComponent(file('socket'))}`);
+    assert.equal((await unix.request('GET', '/locks/tls')).body.fence, lock.fence);
+    await lock.release();
+    for (const one of [secure, unix]) {
+      await refusesEarly(one);
+    }
+    for (const options of [{}, { caFile: files.caFile }, { ...files, caFile: files.certFile }]) {
+      const { error } = await thrown(new Client(url, { ...options, ...quiet, timeoutMs: 300 }).lock('tls'));
+      assert.equal(error.code, 'no_connection');
+    }
+    const options = { ...quiet, timeoutMs: 300 };
+    const plainly = new Client(`http://localhost:${tls.port}`, options);
+    assert.match((await thrown(plainly.queue('q').get())).error.detail, /is this address https:/);
+    const securely = new Client(running.url.replace('http:', 'https:'), { ...options, timeoutMs: 3000 });
+    assert.match((await thrown(securely.queue('q').get())).error.detail, /is this address http:/);
+    secure.close();
+    unix.close();
+  } finally {
+    await tls.stop();
+    rmSync(folder, { recursive: true });
+  }
+});
 
 // Each test has its own names.
 describe('calls', { concurrency: 20 }, () => {
-  test('a signal ends each call that waits, with its reason, and closes its connection', async () => {
-    const mute = await Gate.to(undefined);
-    const reason = new RangeError('by the test');
+  test('a signal ends each call that waits, with its reason, and closes its connection', async (context) => {
     const calls = {
       lock: (c, signal) => c.lock('a', { waitMs: 20000, signal }),
       hold: (c, signal) => c.hold('a', { waitMs: 20000, signal }),
@@ -51,18 +131,22 @@ describe('calls', { concurrency: 20 }, () => {
       publish: (c, signal) => c.publish('a', 1, { signal }),
       request: (c, signal) => c.request('GET', '/info', undefined, { signal }),
     };
-    for (const [name, call] of Object.entries(calls)) {
-      const c = new Client(mute.url, quiet);
+    const reasons = [new RangeError('by the test'), null];
+    const other = await Gate.to(undefined);
+    context.after(() => other.shut());
+    for (const [name, call, reason] of Object.entries(calls).flatMap((row) => reasons.map((one) => [...row, one]))) {
+      const mute = await Gate.to(undefined);
+      context.after(() => mute.shut());
       const controller = new AbortController();
-      const ended = thrown(call(c, controller.signal));
+      const ended = thrown(call(new Client(mute.url, quiet), controller.signal));
       await until(() => mute.sockets.size === 1, `${name} connects`);
+      const [socket] = mute.sockets;
       controller.abort(reason);
       assert.equal((await ended).error, reason, name);
-      await until(() => mute.sockets.size === 0, `${name} closes its connection`, 1000);
-      assert.equal((await thrown(call(c, controller.signal))).error, reason, name); // before it begins
-      assert.equal(mute.sockets.size, 0, name);
+      await until(() => !mute.sockets.has(socket), `${name} closes its connection`);
+      assert.equal((await thrown(call(new Client(other.url, quiet), controller.signal))).error, reason, name);
     }
-    await mute.shut();
+    assert.equal(other.count, 0); // each had ended before it began
   });
 
   test('a waiter that is aborted leaves the wait queue', async () => {
@@ -73,10 +157,112 @@ describe('calls', { concurrency: 20 }, () => {
     await until(async () => (await waiters()) === 1, 'it waits');
     controller.abort();
     await waits;
-    await until(async () => (await waiters()) === 0, 'it has left', 1000);
+    await until(async () => (await waiters()) === 0, 'it has left');
     await first.release();
-    assert.equal(await held('line'), false);
+    await until(async () => !(await held('line')), 'it is free');
   });
+
+  for (const [how, options, spoil] of [
+    ['a signal', {}, { delayMs: 60000 }],
+    ['its time', { timeoutMs: 1000 }, { delayMs: 60000 }],
+    ['a signal, while it may wait,', { waitMs: 20000 }, { delayMs: 60000 }],
+    ['its time, with answers that are cut,', { timeoutMs: 1000 }, { isMute: true }],
+  ]) {
+    test(`what a call was granted when ${how} ended it is released`, async (context) => {
+      const gate = await gateOf(context);
+      const through = new Client(gate.url, quiet);
+      const name = `given-up-${how}`;
+      const queue = client.queue(name);
+      await queue.send('a');
+      const controller = new AbortController();
+      const { signal } = controller;
+      Object.assign(gate, spoil);
+      const calls = [
+        thrown(through.lock(name, { ttlMs: 60000, signal, ...options })),
+        thrown(through.queue(name).receive({ visibilityMs: 60000, signal, ...options })),
+      ];
+      const path = `/locks/${encodeURIComponent(name)}`;
+      const isHeld = async () => (await client.request('GET', path)).body.held;
+      await until(async () => (await isHeld()) && (await queue.get()).inFlight === 1, 'both are granted');
+      const { timeoutMs } = options;
+      await (timeoutMs || controller.abort());
+      for (const { error } of await Promise.all(calls)) {
+        assert(timeoutMs ? error.effect === 'unknown' : error === signal.reason, error);
+      }
+      Object.assign(gate, { delayMs: 0, isMute: false });
+      await until(async () => !(await isHeld()), 'the lock is free', 6000);
+      await until(async () => (await queue.get()).ready === 1, 'the message is back', 6000);
+      assert.equal((await queue.receive()).receives, 1);
+    });
+  }
+
+  test('a call whose request did not leave sends nothing later', async (context) => {
+    const gate = await gateOf(context);
+    await gate.shut();
+    const through = new Client(gate.url, quiet);
+    const options = () => ({ timeoutMs: 5000, signal: AbortSignal.timeout(100) });
+    const calls = [through.lock('unsent', options()), through.queue('unsent').receive(options())];
+    await Promise.all(calls.map(thrown));
+    await gate.open();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.equal(gate.count, 0);
+  });
+
+  // Ends a call that was sent.
+  async function leaving(library, url) {
+    const { Client } = await import(library);
+    const signal = AbortSignal.timeout(200);
+    await new Client(url).lock('left', { waitMs: 20000, signal }).catch((error) => console.log(error.name));
+  }
+
+  test('a call that ended keeps no program alive, and warns of nothing', async (context) => {
+    const gate = await Gate.to(undefined);
+    context.after(() => gate.shut());
+    const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
+    const began = performance.now();
+    const program = `(${leaving})(${JSON.stringify(library)}, ${JSON.stringify(gate.url)})`;
+    const { stdout, stderr } = await run(process.execPath, ['-e', program]);
+    assert.deepEqual([stdout, stderr], ['TimeoutError\n', '']);
+    assert(performance.now() - began < 4500, `${performance.now() - began} ms`);
+  });
+
+  for (const [turn, count] of [
+    ['microtask', 60],
+    ['immediate', 60],
+    ['timer', 15],
+  ]) {
+    test(`aborted at each ${turn}, a call leaves nothing held`, async () => {
+      const queue = client.queue(`swept-${turn}`);
+      const ids = Array.from({ length: count }, (_, n) => `m${n}`);
+      await queue.sendMany(ids.map((id) => ({ body: id, id })));
+      const done = [];
+      for (let n = 0; n < count; n++) {
+        const controller = new AbortController();
+        const { signal } = controller;
+        const settled = Promise.allSettled([
+          client.lock(`swept-${turn}-${n}`, { ttlMs: 60000, waitMs: (n % 2) * 5000, signal }),
+          queue.receive({ visibilityMs: 60000, waitMs: (n % 2) * 5000, signal }),
+        ]);
+        for (let i = 0; i < n; i++) {
+          await turns[turn]();
+        }
+        controller.abort();
+        const [lock, message] = (await settled).map(({ value }) => value);
+        await lock?.release();
+        if (message) {
+          done.push(message.id);
+          assert.equal(await message.acknowledge(), true);
+        }
+      }
+      await until(async () => (await queue.get()).inFlight === 0, 'no message stays in flight', 8000);
+      for (let n = 0; n < count; n++) {
+        await until(async () => !(await held(`swept-${turn}-${n}`)), `lock ${n} is free`, 8000);
+      }
+      const { items } = (await client.request('GET', `/queues/${queue.name}/messages?limit=100`)).body;
+      assert.deepEqual(items.map(({ id }) => id).sort(), ids.filter((id) => !done.includes(id)).sort());
+      assert(items.every(({ receives }) => receives === 0));
+    });
+  }
 
   test('a receiver that is aborted takes no message along', async () => {
     const queue = client.queue('ghost');
@@ -90,6 +276,23 @@ describe('calls', { concurrency: 20 }, () => {
       assert.deepEqual([message?.body, message?.receives], [i, 1]);
       await message.acknowledge();
     }
+  });
+
+  test('one lookup of a name is for all connections that wait for it', async (context) => {
+    let count = 0;
+    const { lookup } = dns;
+    context.after(() => (dns.lookup = lookup));
+    dns.lookup = (host, options, found) => {
+      count += host === 'localhost';
+      setTimeout(lookup, 300, host, options, found);
+    };
+    const named = new Client(running.url.replace('127.0.0.1', 'localhost'), quiet);
+    const asked = [1, 2, 3].map(() => named.request('GET', '/readyz'));
+    const ended = thrown(named.request('GET', '/readyz', undefined, { signal: AbortSignal.timeout(100) }));
+    assert.deepEqual((await Promise.all(asked)).map(({ status }) => status), [200, 200, 200]);
+    assert.equal((await ended).error.name, 'TimeoutError');
+    assert.equal(count, 1);
+    named.close();
   });
 
   test('the iterator stops at once while it waits', async () => {
@@ -150,7 +353,7 @@ describe('calls', { concurrency: 20 }, () => {
       ];
       through.close(); // a connection that ends when it is used again leaves the effect unknown
       await spoil(gate);
-      through.timeoutMs = 300;
+      through.timeoutMs = 1500; // for each of three attempts half a second
       for (const call of calls) {
         const { error } = await thrown(call());
         assert.deepEqual([error.effect, error.code], [effect, 'no_connection']);
@@ -178,16 +381,17 @@ describe('calls', { concurrency: 20 }, () => {
     const gate = await gateOf(context);
     const through = new Client(gate.url, quiet);
     await client.queue('lost').send('a');
-    const message = await through.queue('lost').receive({ visibilityMs: 1500 });
+    const message = await through.queue('lost').receive({ visibilityMs: 4000 });
     await gate.shut();
     through.timeoutMs = 300;
     await thrown(message.acknowledge());
     assert.equal(message.lost.aborted, false);
-    const again = client.queue('lost').receive({ waitMs: 5000 });
+    const again = client.queue('lost').receive({ waitMs: 10000 });
     await until(() => message.lost.aborted, 'it is lost');
     assert.equal(await Promise.race([again, null]), null, 'it was delivered again before it was lost');
     assert.equal((await again).receives, 2);
     await gate.open();
+    through.timeoutMs = 30000;
     assert.equal(await message.acknowledge(), false);
   });
 
@@ -196,7 +400,7 @@ describe('calls', { concurrency: 20 }, () => {
     const message = await client.queue('short').receive({ visibilityMs: 60000, maxWorkMs: 0 });
     await message.extend(300);
     const again = client.queue('short').receive({ waitMs: 5000 });
-    await until(() => message.lost.aborted, 'it is lost', 1000);
+    await until(() => message.lost.aborted, 'it is lost', 3000);
     assert.equal((await again).receives, 2);
   });
 
@@ -207,11 +411,11 @@ describe('calls', { concurrency: 20 }, () => {
       { body: 'a', id: 'a' },
       { body: 'b', id: 'b' },
     ]);
-    const [first, second] = [await queue.receive(), await queue.receive({ visibilityMs: 900 })];
+    const [first, second] = [await queue.receive(), await queue.receive({ visibilityMs: 3000 })];
     assert.equal(await first.extend(undefined, { percent: 40, note: 'page 4' }), true);
     assert.deepEqual((await queue.getMessage('a')).progress, { percent: 40, note: 'page 4' });
     await queue.deleteMessage('b', { inFlight: true });
-    await until(() => second.lost.aborted, 'it is lost', 1000);
+    await until(() => second.lost.aborted, 'it is lost');
     assert.equal(second.lost.reason.code, 'message_cancelled');
     assert.equal(await second.acknowledge(), false);
     const answer = queue.getMessage('a', { waitMs: 5000 });
@@ -288,7 +492,7 @@ describe('calls', { concurrency: 20 }, () => {
     await closed.shut();
     const c = new Client(url, { warn: (text) => warned.push(text), timeoutMs: 5000 });
     const sent = c.queue('warned').send('a');
-    await until(() => warned.length === 1, 'it warns', 1000);
+    await until(() => warned.length === 1, 'it warns');
     assert.match(warned[0], new RegExp(`connection to ${url} fails.*ECONNREFUSED`));
     await new Promise((resolve) => setTimeout(resolve, 500)); // several attempts
     assert.equal(warned.length, 1);
@@ -322,43 +526,6 @@ describe('calls', { concurrency: 20 }, () => {
     assert.match(error.message, /has ended with 2[^]*loud/);
   });
 
-  test('https with an authority of its own and a client certificate; a Unix socket', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
-    const file = (name) => join(folder, name);
-    for (const [name, subject] of [
-      ['server', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-      ['client', 'subjectAltName=DNS:worker'],
-    ]) {
-      const paths = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)];
-      const command = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ');
-      await run('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths]);
-    }
-    const tls = await daemon({
-      options: [
-        ['--tls-cert', file('server.crt'), '--tls-key', file('server.key'), '--tls-client-ca', file('client.crt')],
-        ['--listen', `127.0.0.1:0,unix:${file('socket')}`],
-      ].flat(),
-    });
-    try {
-      const url = `https://localhost:${tls.port}`;
-      const files = { caFile: file('server.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
-      const secure = new Client(url, files);
-      const lock = await secure.lock('tls');
-      const unix = new Client(`http+unix://${encodeURIComponent(file('socket'))}`);
-      assert.equal((await unix.request('GET', '/locks/tls')).body.fence, lock.fence);
-      await lock.release();
-      for (const options of [{}, { caFile: files.caFile }, { ...files, caFile: files.certFile }]) {
-        const { error } = await thrown(new Client(url, { ...options, ...quiet, timeoutMs: 300 }).lock('tls'));
-        assert.equal(error.code, 'no_connection');
-      }
-      secure.close();
-      unix.close();
-    } finally {
-      await tls.stop();
-      rmSync(folder, { recursive: true });
-    }
-  });
-
   test('a held lock is free after it, and lost when its connection breaks', async (context) => {
     const gate = await gateOf(context);
     const hold = await client.hold('kept', { owner: 'test' });
@@ -368,11 +535,11 @@ describe('calls', { concurrency: 20 }, () => {
     const through = new Client(gate.url, quiet);
     const broken = await through.hold('kept');
     gate.sockets.forEach((socket) => socket.destroy());
-    await until(() => broken.lost.aborted, 'it is lost', 1000);
+    await until(() => broken.lost.aborted, 'it is lost');
     assert((await thrown(broken.release())).error instanceof LockLost);
     const forced = await client.hold('forced', { ttlMs: 900 });
     await client.request('DELETE', '/locks/forced', undefined, { query: { force: true } });
-    await until(() => forced.lost.aborted, 'it is lost', 1000);
+    await until(() => forced.lost.aborted, 'it is lost');
   });
 
   test('a listener connects again, and yields a gap', async (context) => {
@@ -430,6 +597,15 @@ describe('calls', { concurrency: 20 }, () => {
       .catch((error) => error.code);
     console.log(JSON.stringify([...seen, refused]));
   }
+
+  test('address and token are by default those of the environment', async () => {
+    const library = JSON.stringify(new URL('../../clients/javascript/patternd.js', import.meta.url));
+    const program = `import(${library}).then(async ({ Client }) => console.log(await new Client().queue('q').get()))`;
+    const env = { ...process.env, PATTERND_URL: running.url, PATTERND_TOKEN: 'no-token-is-needed' };
+    assert.match((await run(process.execPath, ['-e', program], { env })).stdout, /name: 'q'/);
+    env.PATTERND_URL = 'http://127.0.0.1:9';
+    assert.rejects(run(process.execPath, ['-e', program], { env }), /127.0.0.1:9/);
+  });
 
   test('where node:http is missing, calls go by fetch', async () => {
     const library = new URL('../../clients/javascript/patternd.js', import.meta.url);

@@ -17,6 +17,13 @@ export async function until(look, what, ms = 30000) {
   }
 }
 
+/** How a test lets a call of the client proceed, by as little as can be. */
+export const turns = {
+  microtask: () => null,
+  immediate: () => new Promise((resolve) => setImmediate(resolve)),
+  timer: () => new Promise((resolve) => setTimeout(resolve, 1)),
+};
+
 /** Returns the error of a call that has to fail, and how long the call took. */
 export async function thrown(call) {
   const began = performance.now();
@@ -32,6 +39,8 @@ export class Gate {
   sockets = new Set();
   /** Whether the gate closes a connection instead of passing an answer. */
   isMute = false;
+  /** How late answers pass. */
+  delayMs = 0;
   /** How many connections were made. */
   count = 0;
 
@@ -63,11 +72,25 @@ export class Gate {
       socket.destroy();
       daemon.destroy();
     };
-    daemon.on('data', (data) => (this.isMute ? end() : socket.write(data)));
+    const pass = (data) => (this.isMute ? end() : socket.write(data));
+    daemon.on('data', (data) => (this.delayMs ? setTimeout(pass, this.delayMs, data).unref() : pass(data)));
     socket.on('data', (data) => daemon.write(data));
     for (const side of [socket, daemon]) {
       side.on('error', end).on('close', end);
     }
+  }
+
+  /** Ends the open connections; no request of the next ones is answered. */
+  async freeze() {
+    this.thawed ??= this.target;
+    this.target = undefined;
+    this.sockets.forEach((socket) => socket.destroy());
+  }
+
+  /** Opens it again after `shut` or `freeze`. */
+  async thaw() {
+    this.target = this.thawed ?? this.target;
+    await (this.server.listening || this.open());
   }
 
   /** Refuses new connections, and ends the open ones. */

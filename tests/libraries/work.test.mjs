@@ -1,10 +1,15 @@
 // Tests what queue.work of the JavaScript client promises (docs/adr/0029-work.md).
 // `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { after, before, describe, test } from 'node:test';
+import { format } from 'node:util';
 import { Client, Problem } from '../../clients/javascript/patternd.js';
+import { retryAfterMs } from '../../clients/javascript/outcomes.js';
 import { daemon } from '../../clients/javascript/testing.js';
-import { Gate, thrown, until } from './gate.mjs';
+import { Gate, thrown, turns, until } from './gate.mjs';
 
 let running, client;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -12,6 +17,8 @@ const warned = [];
 const stops = []; // of loops, also of tests that failed
 const warn = (text, ...more) => warned.push([text, ...more].join(' '));
 const warnedOf = (queue) => warned.filter((text) => text.includes(`'${queue}'`));
+const alarms = []; // of Node.js, such as of durations that setTimeout does not take
+process.on('warning', ({ name, message }) => name !== 'ExperimentalWarning' && alarms.push(message));
 
 before(async () => {
   running = await daemon();
@@ -22,6 +29,7 @@ after(async () => {
   stops.forEach((stop) => stop.abort());
   client.close();
   await running.stop();
+  assert.deepEqual(alarms, []);
 });
 
 /** Works a queue beside a test, until `end`. */
@@ -42,6 +50,53 @@ async function filled(name, count, settings = {}) {
   }
   return queue;
 }
+
+/** What programs throw and return at worst. */
+const bad = {
+  fail() {
+    throw new Error('a hostile program');
+  },
+  proxy() {
+    const { fail } = bad;
+    return new Proxy(() => {}, { get: fail, has: fail, getPrototypeOf: fail, ownKeys: fail, apply: fail });
+  },
+  thrown() {
+    const { fail } = bad;
+    const errorWith = (member) => Object.defineProperty(new Error('by the test'), member, { get: fail });
+    return {
+      noPrototype: Object.create(null),
+      toString: { toString: fail },
+      toPrimitive: { [Symbol.toPrimitive]: fail },
+      noText: { toString: () => ({}), valueOf: () => ({}) },
+      name: errorWith('name'),
+      message: errorWith('message'),
+      stack: errorWith('stack'),
+      cause: errorWith('cause'),
+      inspect: { [Symbol.for('nodejs.util.inspect.custom')]: fail },
+      proxy: bad.proxy(),
+      symbol: Symbol('by the test'),
+      undefined,
+      null: null,
+      empty: '',
+      half: '\ud800'.repeat(2000),
+      long: 'ü'.repeat(1e6),
+    };
+  },
+  results() {
+    const { fail } = bad;
+    return {
+      toJSON: { toJSON: fail },
+      getter: Object.defineProperty({}, 'member', { get: fail, enumerable: true }),
+      next: Object.defineProperty({}, 'next', { get: fail }),
+      then: Object.defineProperty({}, 'then', { get: fail }),
+      thenThrows: { then: fail },
+      proxy: bad.proxy(),
+      within: { deep: [{ toJSON: fail }] },
+      nothing: { toJSON: () => undefined },
+      throwsNull: { toJSON: () => Promise.reject.call(undefined) },
+    };
+  },
+};
 
 const isEmpty = async (queue) => {
   const { ready, delayed, inFlight, dead } = await queue.get();
@@ -148,6 +203,33 @@ describe('work', { concurrency: 20 }, () => {
     assert(await isEmpty(queue));
   });
 
+  test('a worker is named by host and process, or as the program says', async () => {
+    const usual = `${hostname()}/${process.pid}`;
+    for (const [n, [worker, expected]] of [
+      [undefined, usual],
+      ['w-1', 'w-1'],
+      [null, null],
+      ['', null],
+    ].entries()) {
+      const queue = await filled(`named-${n}`, 3);
+      const told = async () => {
+        const { items } = (await client.request('GET', `/queues/${queue.name}/messages?state=in_flight`)).body;
+        return items.length && items.map((item) => item.worker);
+      };
+      const received = await queue.receive({ worker });
+      assert.deepEqual(await told(), [expected]);
+      await received.acknowledge();
+      for await (const message of queue.messages({ worker })) {
+        assert.deepEqual(await told(), [expected]);
+        await message.acknowledge();
+        break;
+      }
+      const loop = working(queue, async () => assert.deepEqual(await told(), [expected]), { worker });
+      await until(() => isEmpty(queue), 'all are done');
+      await loop.end();
+    }
+  });
+
   test('what is slow is left for other workers', async () => {
     const queue = await filled('slow', 40);
     let most = 0;
@@ -183,6 +265,53 @@ describe('work', { concurrency: 20 }, () => {
     assert.match((await queue.getMessage('m1')).reason, /^RangeError: by the test/);
     assert.match((await queue.getMessage('m2')).reason, /^Error: \ufffd+/);
     assert.match(warnedOf('throws')[0], /its handler failed.*RangeError: by the test/);
+  });
+
+  for (const [name, warnOf] of [
+    ['throws', () => bad.fail()],
+    ['rejects', async () => bad.fail()],
+    ['prints what it gets', format],
+  ]) {
+    test(`whatever a handler throws or returns, its slot lives on; warn ${name}`, async () => {
+      const cases = [
+        ...Object.values(bad.thrown()).map((value) => () => {
+          throw value;
+        }),
+        ...Object.values(bad.results()).map((value) => () => value),
+        async () => Promise.reject(Object.create(null)),
+      ];
+      const queue = await filled(`bad-${name.split(' ')[0]}`, cases.length, { maxReceives: 1 });
+      const badly = new Client(running.url, { warn: warnOf }).queue(queue.name);
+      const loop = working(badly, ({ body }) => cases[body]?.(), { concurrency: 1 });
+      await until(async () => (await queue.get()).dead === cases.length, 'all are dead');
+      await queue.send('good');
+      await until(async () => (await queue.get()).ready === 0, 'the slot lives on');
+      await loop.end();
+      const { items } = (await client.request('GET', `/queues/${queue.name}/messages?state=dead&limit=100`)).body;
+      const isReason = (text) => /^[^;]{3,1000}; max_receives$/.test(text); // the daemon adds the end
+      assert.deepEqual(items.filter(({ reason }) => !isReason(reason)).map(({ reason }) => reason), []);
+    });
+  }
+
+  test('toJSON of a result runs once', async () => {
+    const queue = await filled('once', 1, { resultMs: 60000 });
+    let count = 0;
+    const toJSON = () => (count++ ? bad.fail() : { n: 1 });
+    const loop = working(queue, () => ({ toJSON }));
+    await until(() => isEmpty(queue), 'it is done');
+    await loop.end();
+    assert.deepEqual((await queue.getMessage('m0', { waitMs: 1000 })).result, { n: 1 });
+  });
+
+  test('a slot that dies ends the loop, with its error', async () => {
+    const queue = await filled('dying', 3);
+    const { done } = working(queue, (message) => {
+      message.id = Object.create(null); // the client cannot name it
+      throw new Error('by the test');
+    });
+    const { error, ms } = await thrown(done);
+    assert(error instanceof TypeError && ms < 5000, `${error} after ${ms} ms`);
+    await until(async () => (await queue.get()).ready === 3, 'all are back');
   });
 
   test('a message that the handler settled is left alone', async () => {
@@ -263,6 +392,150 @@ describe('work', { concurrency: 20 }, () => {
     assert.deepEqual([inFlight, ready, dead, seen.length], [0, 48, 0, 12]);
   });
 
+  for (const [turn, count] of [
+    ['microtask', 40],
+    ['immediate', 40],
+    ['timer', 30],
+  ]) {
+    test(`no handler begins after a stop, at each ${turn}`, async () => {
+      const queue = await filled(`instants-${turn}`, 600, { maxReceives: 1 }); // a delivery that counts is the last
+      const handled = new Set();
+      let isStopped;
+      const handler = async ({ body }) => {
+        assert(!isStopped, 'it began late');
+        handled.add(body);
+        await sleep(5);
+      };
+      for (let n = 0; n < count; n += 2) {
+        isStopped = false;
+        const loop = working(queue, handler, { visibilityMs: 20000 });
+        for (let i = 0; i < n; i++) {
+          await turns[turn]();
+        }
+        isStopped = true;
+        const began = performance.now();
+        await loop.end();
+        assert(performance.now() - began < 3000, `stopped after ${n}: ${performance.now() - began} ms`);
+      }
+      await until(async () => (await queue.get()).inFlight === 0, 'nothing stays in flight');
+      const { ready, dead } = await queue.get();
+      assert.equal(ready + dead, 600 - handled.size); // what was not worked on is there
+      assert(dead <= 4, `${dead} are dead`); // on a busy machine the answer of a turn may come too late
+    });
+  }
+
+  test('messages that a stop finds at their first extension are returned', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    const queue = await filled('doubtful', 20);
+    const through = new Client(gate.url, { warn });
+    gate.delayMs = 2100; // less than a third of the visibility is left for sure
+    const extensions = await requests('queue_delivery_extend');
+    const options = { visibilityMs: 3000, concurrency: 20 };
+    const loop = working(through.queue('doubtful'), () => assert.fail('it began'), options);
+    await until(async () => (await requests('queue_delivery_extend')) > extensions, 'it is extended');
+    gate.delayMs = 0;
+    await loop.end();
+    await until(async () => (await queue.get()).ready === 20, 'all are back');
+    assert.equal((await queue.receive()).receives, 1);
+  });
+
+  test('in an outage it ends within drainMs and 2 s', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    const through = new Client(gate.url, { warn: () => {} });
+    for (const [n, spoil] of [() => gate.shut(), () => gate.freeze()].entries()) {
+      const name = `outage-${n}`;
+      await filled(name, 2);
+      const goOn = new AbortController();
+      let begun = 0;
+      const handler = ({ body }) =>
+        ++begun && body === 0 && new Promise((resolve) => goOn.signal.addEventListener('abort', resolve));
+      const loop = working(through.queue(name), handler, { concurrency: 1, drainMs: 500, visibilityMs: 60000 });
+      await until(() => begun, 'it runs');
+      await spoil();
+      goOn.abort();
+      await sleep(100); // its end is being sent
+      const began = performance.now();
+      await loop.end();
+      const ms = performance.now() - began;
+      assert(ms > 2300 && ms < 4500, `${ms} ms`);
+      await gate.thaw();
+    }
+  });
+
+  test('in an outage it ends at once if it holds nothing', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    const through = new Client(gate.url, { warn: () => {} });
+    for (const spoil of [() => gate.shut(), () => gate.freeze()]) {
+      const loop = working(through.queue('outage-idle'), () => assert.fail('a message'));
+      await sleep(200);
+      await spoil();
+      await sleep(1000); // it pauses, or waits for an answer
+      const began = performance.now();
+      await loop.end();
+      const ms = performance.now() - began;
+      assert(ms < 2000, `${ms} ms`);
+      await gate.thaw();
+    }
+  });
+
+  test('what could not be sent is tried again until the limit', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    const queue = await filled('retried', 1);
+    const through = new Client(gate.url, { warn: () => {} });
+    let goOn;
+    const loop = working(through.queue('retried'), () => new Promise((resolve) => (goOn = resolve)));
+    await until(() => goOn, 'it runs');
+    await gate.shut();
+    goOn();
+    const done = loop.end();
+    await sleep(5500);
+    assert.equal((await queue.get()).inFlight, 1);
+    await gate.open();
+    await done;
+    assert(await isEmpty(queue));
+  });
+
+  // Extends a message in an outage when it gets two signals.
+  async function outlived(library, url) {
+    const { Client } = await import(library);
+    const queue = new Client(url, { warn: () => {} }).queue('outlived');
+    await queue.work(() => console.log('begun') ?? new Promise(() => {}), { visibilityMs: 9000, drainMs: 60000 });
+    console.log('ended');
+  }
+
+  test('a second signal ends it within 2 s, and its program then', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    await filled('outlived', 1);
+    const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
+    const program = `(${outlived})(${JSON.stringify(library)}, ${JSON.stringify(gate.url)})`;
+    const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    context.after(() => child.kill('SIGKILL'));
+    const told = {};
+    child.stdout.on('data', (data) => (told[String(data).trim()] = performance.now()));
+    await until(() => told.begun, 'it runs');
+    await gate.freeze();
+    await sleep(3500); // an extension is under way
+    child.kill('SIGTERM');
+    await sleep(300);
+    assert.equal(told.ended, undefined);
+    const began = performance.now();
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    const exited = performance.now();
+    assert(told.ended - began < 3500, `${told.ended - began} ms`);
+    assert(exited - told.ended < 1500, `the program lived ${exited - told.ended} ms longer`);
+  });
+
+  test('it obeys a Retry-After of up to a minute', () => {
+    const waits = [null, 3, 86400].map((retryAfter) => retryAfterMs({ retryAfter }));
+    assert.deepEqual(waits, [0, 3000, 60000]);
+  });
+
   test('a stop takes no more, and finishes what runs', async () => {
     const queue = await filled('stopped', 50);
     const begun = [];
@@ -331,17 +604,20 @@ describe('work', { concurrency: 20 }, () => {
       visibilityMs: 20000,
     });
     await until(() => seen.length >= 5, 'it works');
+    await gate.freeze();
+    await sleep(300); // a turn is under way, whose effect is unknown
     await gate.shut();
     const count = seen.length;
     await sleep(1500);
     assert(seen.length - count <= 4 + 100, 'what was received ahead');
-    await gate.open();
+    await gate.thaw();
     await until(() => isEmpty(queue), 'all are done');
     await loop.end();
     through.close();
     assert.equal(new Set(seen).size, 30);
     assert.equal(seen.length, 30, 'a message was worked on twice');
-    assert(told.length >= 2 && told.length <= 4, told.join('\n')); // about the connection, and about the queue
+    assert.equal(told.length, 2, told.join('\n'));
+    assert.match(told.join('\n'), /^the connection to .* fails.*\nthe connection to .* works again/);
   });
 
   test('what repetition cannot mend ends it', async () => {
