@@ -37,7 +37,8 @@ def interrupted(call, after, begins=lambda: True):
     def alarm():
         until(begins, "the call begins")
         time.sleep(after)
-        os.kill(os.getpid(), signal.SIGALRM)
+        # Not by os.kill: Linux may choose another thread, and then the main thread sleeps on.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
 
     before = signal.signal(signal.SIGALRM, interrupt)
     thread = threading.Thread(target=alarm)
