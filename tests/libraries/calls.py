@@ -37,7 +37,7 @@ def interrupted(call, after, begins=lambda: True):
     def alarm():
         until(begins, "the call begins")
         time.sleep(after)
-        # Not by os.kill: Linux may choose another thread, and then the main thread sleeps on.
+        # With os.kill Linux may choose another thread, and then the main thread sleeps on.
         signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
 
     before = signal.signal(signal.SIGALRM, interrupt)
