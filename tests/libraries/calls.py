@@ -268,8 +268,8 @@ def test_a_wrong_address_is_named():
             lambda: Client(url, timeout_ms=500).request("GET", "/healthz"),
             lambda: asyncio.run(ask(url)),
         ):
-            problem, _ = raised(Problem, call)
-            assert hint in problem.detail, problem.detail
+            # On a busy machine the last attempt may time out instead.
+            until(lambda: hint in raised(Problem, call)[0].detail, f"{url}: {hint}")
 
 
 def test_the_receiver_is_named():
