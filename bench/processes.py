@@ -3,6 +3,7 @@ CPU and memory, and ends them.
 """
 import os
 import pathlib
+import re
 import resource
 import socket
 import subprocess
@@ -63,6 +64,11 @@ class Process:
     def resident_mib(self):
         statm = (pathlib.Path(f"/proc/{pid}/statm").read_text() for pid in self.family())
         return sum(int(text.split()[1]) for text in statm) * PAGE / 2**20
+
+    def own_kib(self):
+        """Memory that no file backs."""
+        statuses = (pathlib.Path(f"/proc/{pid}/status").read_text() for pid in self.family())
+        return sum(int(re.search(r"RssAnon:\s+(\d+)", text)[1]) for text in statuses)
 
     def stop(self):
         self.child.terminate()
