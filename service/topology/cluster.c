@@ -355,7 +355,8 @@ static void on_timer(struct loop_timer *t)
 			continue;
 		asking = (struct redis_call){ .done = on_map };
 		is_asked = node_send(n, &asking, command, 2) == SEND_OK;
-		metrics_count(METRIC_cluster_maps);
+		if (is_asked)
+			metrics_count(METRIC_cluster_maps);
 		break;
 	}
 	if (usable == 0)
