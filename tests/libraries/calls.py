@@ -605,6 +605,7 @@ with daemon() as started:
             "test_an_exception_closes_the_connection_of_each_call_that_waits",
             "test_a_timeout_leaves_no_descriptor",
             "test_a_waiter_that_is_interrupted_leaves_the_wait_queue",
+            "test_what_a_call_got_that_was_ended_is_given_back",
             "test_an_answer_before_the_end_of_the_body_is_read",
         ],
     )

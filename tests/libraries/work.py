@@ -259,7 +259,7 @@ def test_a_handler_is_told_in_time_that_its_message_is_lost(is_aio, name):
 @for_both
 def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
     queue, seen = filled(name, 6), []
-    loop = Loop(name, sleeping(is_aio, seen, 2.4), is_aio, concurrency=3, visibility_ms=1500)
+    loop = Loop(name, sleeping(is_aio, seen, 6), is_aio, concurrency=3, visibility_ms=4000)
     until(lambda: is_empty(queue), "all are done", 30)
     loop.end()
     assert sorted(seen) == list(range(6)), "worked on twice"

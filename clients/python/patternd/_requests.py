@@ -256,7 +256,7 @@ class Call:
         has none, a request that waits is not answered at once, and is left."""
         same = copy.copy(self)
         same._headers, same._within_ms, same._is_single = dict(self._headers), None, self.wait_ms > 0
-        same.timeout_ms, same.wait_ms = 750 if self.wait_ms > 0 else GIVE_UP_MS, 0
+        same.timeout_ms, same.wait_ms = GIVE_UP_MS / 2 if self.wait_ms > 0 else GIVE_UP_MS, 0
         return same
 
     def _may_drop_key(self) -> bool:
