@@ -1,5 +1,6 @@
 """Tests how calls of the Python client end, with a daemon that patternd.testing starts."""
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -18,6 +19,7 @@ import patternd.aio
 from gate import Gate, raised, run_tests, until
 from patternd import Client, LockHeld, LockLost, Problem
 from patternd._lease import Lease
+from patternd._requests import Call, Settings
 from patternd._threads.keeper import Keeper
 from patternd.testing import daemon
 
@@ -217,6 +219,24 @@ def test_what_a_call_got_that_was_ended_is_given_back():
             name = f"ended-{wait_ms}-{end.__name__ == 'time_out'}"
             client.queue(name).send_many({"body": n} for n in range(5))
             end(Stalled(), name, wait_ms)
+
+
+def test_a_refusal_ends_a_doubt_unless_it_may_pass():
+    """An attempt without an answer may have been granted, until a later one is refused."""
+    settings = Settings("http://127.0.0.1:1", None, 9000, 3000, None, None, None)
+    for status, code, effect, is_doubtful in (
+        (409, "lock_held", "none", False),
+        (409, "request_in_progress", "none", True),
+        (503, "not_ready", "none", True),
+        (504, "no_answer", "unknown", True),
+    ):
+        call = Call("POST", "/locks/a", {})
+        call.begin(settings, 0)
+        for problem in (Problem(504, {"code": "no_answer"}), Problem(status, {"code": code, "effect": effect})):
+            assert call.attempt(0)
+            with contextlib.suppress(Problem):
+                call.failed(problem, 0)
+        assert call.may_hold is is_doubtful, code
 
 
 def test_an_answer_before_the_end_of_the_body_is_read():

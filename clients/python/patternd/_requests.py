@@ -161,7 +161,7 @@ class Call:
         self._key, self._is_own_key = key or str(uuid.uuid4()), bool(key)
         self._is_repeatable, self._is_doubtful, self._step = True, False, PAUSE_S
         self.undo, self.granted = undo, None  # type: Optional[Undo], Optional[Response]
-        self.is_sent = self._is_refused = False  # the latest attempt: its end is not known yet, or no grant
+        self.is_sent = False  # an attempt whose end is not known yet
 
     def begin(self, settings: Settings, now: float) -> None:
         """The time runs from here."""
@@ -179,7 +179,6 @@ class Call:
 
     def attempt(self, now: float) -> tuple[bytes, float]:
         """The bytes of the next attempt, and until when it may take."""
-        self.is_sent = self._is_refused = False
         headers = {"Host": self._settings.host_header, **self._headers}
         if self._settings.token:
             headers["Authorization"] = f"Bearer {self._settings.token}"
@@ -227,14 +226,15 @@ class Call:
 
     def failed(self, problem: Problem, now: float) -> float:
         """How long to wait for the next attempt; raises the problem if none follows."""
+        self.is_sent = False
         if problem.code == "idempotency_unavailable" and self._may_drop_key():
             del self._headers["Idempotency-Key"], self._headers["Idempotency-TTL-Ms"]
             self._has_key = self._is_repeatable = False
             return 0
-        problem.repeated, self.is_sent = self._is_doubtful, False
-        self._is_refused = problem.effect == "none" and 400 <= problem.status < 500
-        self._is_doubtful |= problem.effect == "unknown"
+        problem.repeated = self._is_doubtful
         may_pass = problem.status in (0, 502, 503, 504) or problem.code == "request_in_progress"
+        is_refused = problem.effect == "none" and 400 <= problem.status < 500 and not may_pass
+        self._is_doubtful = problem.effect == "unknown" or self._is_doubtful and not is_refused
         if self._is_single or not {"unknown": self._is_repeatable, "none": may_pass}.get(problem.effect):
             raise problem from None
         pause = self._step * random.uniform(0.5, 1) + (problem.retry_after or 0)
@@ -248,8 +248,7 @@ class Call:
     @property
     def may_hold(self) -> bool:
         """Whether it has been granted something, or may be: with its key it can be asked again."""
-        is_unknown = self.is_sent or (self._is_doubtful and not self._is_refused)
-        return self.granted is not None or (self._has_key and is_unknown)
+        return self.granted is not None or (self._has_key and (self._is_doubtful or self.is_sent))
 
     def again(self) -> Call:
         """The very same request, of which the daemon has a record if it granted something. Where it
