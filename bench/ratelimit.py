@@ -17,11 +17,11 @@ from wrk import CLIENTS, Load, wrk
 PIPELINE = 32
 LIMIT = {"limit": 1000000000, "window_ms": 60000, "cost": 1, "burst": 1000000000}  # every call is allowed
 KEY = "p:limit:{bench}:@:gcra"
-ARGUMENTS = [str(LIMIT[name]) for name in ("limit", "window_ms", "cost", "burst")] + [""]  # no Idempotency-Key
+ARGUMENTS = [str(LIMIT[name]) for name in ("limit", "window_ms", "cost", "burst")] + ["ratelimit_gcra"]
 
 
 def load_script(redis):
-    source = (ROOT / "build" / "generated" / "lua" / "ratelimit_gcra.lua").read_text()
+    source = (ROOT / "build" / "generated" / "lua" / "rate_limits.lua").read_text()
     return redis_cli(redis, "SCRIPT", "LOAD", source).strip()
 
 

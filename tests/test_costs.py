@@ -15,7 +15,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from test_redis_replies import MORE_TOURS as SHARED_TOURS, ROOT, Stage, instructions, tours
+from test_redis_replies import MORE_TOURS as SHARED_TOURS, OPERATIONS, ROOT, Stage, instructions, operation_of, tours
 
 TABLE = ROOT / "tests" / "scripts" / "costs.json"
 LIMIT = {"limit": 100, "window_ms": 60000, "burst": None}
@@ -99,6 +99,10 @@ def indexed_kinds():
 INDEXED = indexed_kinds()
 
 
+# Commands of other connections, of every script, and of out_of_time(), which differ by version.
+NOT_COUNTED = {b"time", b"info", b"evalsha", b"config|resetstat", b"ping"}
+
+
 class Costs:
     """Counts the commands that Redis runs during each script, by Redis's own statistics."""
 
@@ -107,21 +111,13 @@ class Costs:
         stage.proxy.run = self.run
 
     def run(self, command):
-        name = self.stage.scripts.get(command[1].lower()) if command[0].upper() == b"EVALSHA" else None
+        name = operation_of(command)
         if not name:
             return self.redis.ask(*command)
         _, reply, statistics = self.redis.ask_all([["CONFIG", "RESETSTAT"], command, ["INFO", "commandstats"]])
         calls = re.findall(rb"cmdstat_(\S+?):calls=(\d+)", statistics)
-        self.rows.append(f"{name} {sum(int(n) for verb, n in calls if verb not in self.not_counted(name))}")
+        self.rows.append(f"{name} {sum(int(n) for verb, n in calls if verb not in NOT_COUNTED)}")
         return reply
-
-    def not_counted(self, name):
-        """Commands that are not counted: the commands of other connections and of out_of_time(),
-        which differ by version.
-        """
-        source = (ROOT / "build/generated/lua" / f"{name}.lua").read_text()
-        clock = {b"time", b"info"} if "clock_us" in source else {b"info"}
-        return clock | {b"evalsha", b"config|resetstat", b"ping"}
 
     def visit(self, operation, request):
         answer, body = self.stage.ask(request)
@@ -130,7 +126,7 @@ class Costs:
         for key in self.redis.ask("KEYS", "p:*}"):
             kind, name = FIRST_KEY.fullmatch(key).groups()
             if kind in INDEXED and self.redis.ask("ZSCORE", b"p:names:{}:" + kind, name) is None:
-                self.stage.flaw(f"{operation}: made {key.decode()}, and its name is in no index: see lua/lib/names.lua")
+                self.stage.flaw(f"{operation}: made {key.decode()}, and its name is in no index: see lua/lib/made.lua")
         return body
 
     def table(self):
@@ -150,7 +146,7 @@ def main(program, contract, *options):
         stage.stop()
     seen = {row.split()[0] for rows in table.values() for row in rows}
     excused = {name for names in NO_TOUR.values() for name in names.split()}
-    for name in sorted((set(stage.scripts.values()) - seen) ^ excused):
+    for name in sorted((OPERATIONS - seen) ^ excused):
         stage.flaw(
             f"{name}: is in NO_TOUR of tests/test_costs.py, but a tour runs it or there is no such script: delete it there"
             if name in excused

@@ -82,24 +82,17 @@ class Loader:
         self.server.start()
         self.server.wait_up()
         shutil.copytree(TOP / "lua", self.lua)
-        self.sound = self.sources(embed_scripts.scripts_of(self.lua))
+        self.sound = self.sources()
 
-    def sources(self, paths):
-        return {path.stem: embed_scripts.assemble(path, self.lua / "lib")["source"] for path in paths}
-
-    def scripts_with(self, file):
-        """The scripts that a file may be part of: itself, all of its pattern, or all."""
-        path, scripts = self.lua.parent / file, embed_scripts.scripts_of(self.lua)
-        if path in scripts:
-            return [path]
-        pattern = path.relative_to(self.lua).parts[0]
-        return scripts if pattern == "lib" else [p for p in scripts if p.relative_to(self.lua).parts[0] == pattern]
+    def sources(self):
+        scripts = embed_scripts.scripts_of(embed_scripts.operations_of(self.lua), self.lua)
+        return {name: text for name, (text, _) in scripts.items()}
 
     def errors(self, file, text):
         """Compiles the scripts that the changed file is part of."""
         with self.lock:
             (self.lua.parent / file).write_text(text)
-            sources = self.sources(self.scripts_with(file))
+            sources = self.sources()
             differing = {name: source for name, source in sources.items() if source != self.sound[name]}
             shutil.copy(TOP / file, self.lua.parent / file)
         replies = {name: redis(self.port, "SCRIPT", "LOAD", source) for name, source in differing.items()}
@@ -111,7 +104,7 @@ def errors_of(changes, compiler, loader):
     try:
         texts = changed(changes)
         return "".join((loader if file.endswith(".lua") else compiler).errors(file, texts[file]) for file in texts)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SystemExit) as error:
         return str(error)
 
 

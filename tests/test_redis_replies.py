@@ -13,7 +13,6 @@ tried.
 """
 import concurrent.futures
 import contextlib
-import hashlib
 import http.client
 import importlib.machinery
 import importlib.util
@@ -224,15 +223,19 @@ def put_back(redis, keys):
     return commands
 
 
+OPERATIONS = {path.stem for path in (ROOT / "lua").glob("*/**/*.lua") if "--@reply" in path.read_text()}
+
+
+def operation_of(command):
+    """The operation of a script that a command runs, or None: its last argument begins with it."""
+    return command[-1].split(b" ")[0].decode() if command[0].upper() == b"EVALSHA" else None
+
+
 class Stage:
     def __init__(self, program, contract_path):
         self.folder = tempfile.TemporaryDirectory()
         self.contract = instructions.Contract()
         self.checker = validate_exchanges.Contract(contract_path)
-        self.scripts = {
-            hashlib.sha1(path.read_bytes()).hexdigest().encode(): path.stem
-            for path in (ROOT / "build/generated/lua").glob("*.lua")
-        }
         self.flaws, self.asked = [], 0
         path = f"{self.folder.name}/redis"
         self.children = [
@@ -317,8 +320,8 @@ class Keys:
         return body
 
     def run(self, command):
-        name = self.stage.scripts.get(command[1].lower())
-        if command[0].upper() == b"EVALSHA" and name:
+        name = operation_of(command)
+        if name:
             self.scripts.add(name)
             keys = keys_of(command)
             state = (name, len(command), tuple(self.redis.ask_all([["TYPE", key] for key in keys])))
@@ -466,7 +469,7 @@ def walk_some(program, contract_path, what, some):
         sweep = {"keys": Keys, "replies": Replies}[what](stage)
         for tour in some:
             stage.walk(tour, sweep.visit)
-        return stage.flaws, stage.asked, set(stage.scripts.values()) - getattr(sweep, "scripts", set())
+        return stage.flaws, stage.asked, OPERATIONS - getattr(sweep, "scripts", set())
     finally:
         stage.stop()
 

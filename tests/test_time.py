@@ -57,7 +57,7 @@ class Stage:
                 self.http.close()
             time.sleep(0.01)
         generated = pathlib.Path(program).parent / "generated/lua"
-        self.receive = (generated / "queue_message_receive.lua").read_text()
+        self.receive = (generated / "queues_allow_oom.lua").read_text()
 
     def command(self, *words):
         packed = [w.encode() for w in words]
@@ -95,8 +95,9 @@ class Stage:
 
     def settle(self):
         keys = [f"p:queue:{{q}}{part}" for part in PARTS]
+        rest = ("", "", "0", "0", "queue_message_receive")
         for n in range(3):  # a bound of one kind of work may leave another for the next call
-            self.command("EVAL", self.receive, str(len(keys)), *keys, "0", "-1", f"{n:016x}", "", "", "0", "0", "")
+            self.command("EVAL", self.receive, str(len(keys)), *keys, "0", "-1", f"{n:016x}", *rest)
 
     def end(self):
         for process in (self.daemon, self.redis):

@@ -1,170 +1,144 @@
 #!/usr/bin/env python3
-"""Turns lua/*/**/*.lua into C tables. Each pattern has a folder, which may have subfolders.
-lua/lib/ and the lib_*.lua of each pattern are parts of scripts.
+"""Turns lua/*/**/*.lua into C tables. Each pattern has a folder, which may have subfolders. The
+files of lua/lib/ and the lib_*.lua of a pattern are modules: functions, constants (in capitals) and
+variables that operations use by their names. All operations of a pattern that have the same flags
+are one script, which assemble.py makes.
 
-A script file reads:
+The file of an operation reads:
 
     -- lock_acquire: one line: what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
-    --@include time queue      pastes lib/time.lua and lib_queue.lua of its pattern here; the code
-                               above works without them. A long list takes several lines
-    --@otherwise wake lock     pastes them too, and puts all code below into a separate function,
-                               which Redis creates only when the script gets there; most calls
-                               return before
     --@flags allow-oom         flags of the '#!lua' line. Without flags Redis refuses the script if
                                it is out of memory or a replica
-    --@idempotent              wraps the script with lua/lib/idempotency.lua: a replay returns the
-                               reply again. Do not use it for a reply that lets a client proceed
-    --@idempotent proof        the same for a script that grants something for a time
+    --@idempotent              a replay of the request returns the reply again, which its
+                               idempotency record keeps. Do not use it for a reply that lets a
+                               client proceed
+    --@idempotent proof        the same for an operation that grants something for a time
     --@idempotent window       the same for a decision that holds for a time; a replay after that
                                decides again
-    --@idempotent parts        like --@idempotent, for a request that makes several calls, with
-                               lua/lib/idempotency_parts.lua
+    --@idempotent parts        the same for a request that makes several calls
     --@looks                   changes nothing except PFCOUNT's cache. It has no '#!lua' line:
                                with one, Redis rejects PFCOUNT in a 'no-writes' script, and rejects
                                all other scripts on a replica
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
     --@reply 0 held: owner text  a form of the reply; replies.py describes the syntax
     --@shape holder: owner text  items that several replies share
+    --@plain                   the code from here to --@operation is for the usual case. It calls no
+                               function of a module, so that no function is made. It sets `reply`
+                               (and `proves` and `lasts_ms`, see lib/recorded.lua), or leaves it to
+                               the operation, and in `known` what it has read
 
-A script that includes `names` may create the first key of a resource. Its last key, before the key
-of the record, is the index of names.
+An operation that may make the first key of a resource sets `made` (lib/made.lua). Its last key,
+before the key of the record, is the index of names, which it does not see.
 
-A script returns {outcome, now_ms, ...}. An outcome above 0 had an effect, and an idempotency record
-keeps it; an outcome of 0 or below had none. now_ms is Redis's clock, which a replay renews, so
-scripts return absolute instants, from which remaining times are computed. A script with `proof`
+An operation returns {outcome, now_ms, ...}. An outcome above 0 had an effect, and an idempotency
+record keeps it; an outcome of 0 or below had none. now_ms is Redis's clock, which a replay renews,
+so scripts return absolute instants, from which remaining times are computed. With `proof` it
 returns a proof of the grant beside the reply. For a replay it runs with `granted` (that reply) and
-`proof`, and returns the present state of the grant, or nothing if the grant has ended. A script
-with `window` returns, behind the reply and nil, for how many milliseconds the record is kept.
+`proof`, and returns the present state of the grant, or nothing if the grant has ended. With
+`window` it returns, behind the reply and nil, for how many milliseconds the record is kept.
 
-Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
+Writes scripts.h, scripts.c and, to look at or load by hand, lua/<script>.lua into the output
+folder. A script gets the name of the operation as its last argument (lib/head.lua).
 """
-import collections
-import functools
 import hashlib
 import pathlib
 import re
 import sys
 
+from assemble import Assembler, Module, without_comments
 from c_literal import c_rows, write_changed
 from replies import Replies
 
 REPLAYS = {"": "DONE", "parts": "DONE", "proof": "GRANT", "window": "WINDOW"}
 DIRECTIVE = re.compile(r"^--@(\w+)[ \t]*(.*)$", re.M)
-FUNCTION = re.compile(r"^local function (\w+)\(.*?^end\n", re.M | re.S)
+FRAME = ("head", "record", "made", "recorded")  # of lua/lib
 
 
-def code_of(text):
-    """The script without whole-line comments and empty lines, as Redis gets it."""
-    return "".join(line + "\n" for line in text.splitlines() if line.strip() and not line.strip().startswith("--"))
+class Operation:
+    def __init__(self, path, lua):
+        self.path, self.name, self.pattern = path, path.stem, path.relative_to(lua).parts[0]
+        self.replay, self.has_parts, self.writes = "NONE", False, True
+        text, flags, has_head = path.read_text(), [], True
+        for word, rest in DIRECTIVE.findall(text):
+            if word == "flags":
+                flags += rest.split()
+            elif word == "idempotent":
+                if rest not in REPLAYS:
+                    sys.exit(f"{path}: --@idempotent {rest}: the word must be one of {', '.join(filter(None, REPLAYS))}")
+                self.replay, self.has_parts = REPLAYS[rest], rest == "parts"
+            elif word == "looks":
+                self.writes = has_head = False
+            elif word == "reads":
+                self.writes = False
+                flags.append("no-writes")
+            elif word not in ("reply", "shape", "plain", "operation"):
+                sys.exit(f"{path}: unknown directive --@{word}; the head of tools/embed_scripts.py lists those that exist")
+        self.has_record = self.replay != "NONE"
+        self.flags = tuple(flags) if has_head else None
+        self.head = ("#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n") if has_head else ""
+        plain, mark, body = text.partition("\n--@operation\n")
+        self.plain, self.body = without_comments(plain) if mark else "", without_comments(body if mark else text)
+        for word, sign in (("GRANT", r"\bgranted\b"), ("WINDOW", r"\breturn .*, nil, |\bproves, lasts_ms = .*nil, ")):
+            if (self.replay == word) != bool(re.search(sign, self.plain + self.body)) and not self.has_parts:
+                sys.exit(f"{path}: --@idempotent and what the script returns differ: see {pathlib.Path(__file__).name}")
 
 
-def scripts_of(lua):
-    """The files of all scripts."""
-    return [p for p in sorted(lua.glob("*/**/*.lua"), key=lambda p: p.stem) if not is_part(p.relative_to(lua))]
+def is_module(path, lua):
+    return path.relative_to(lua).parts[0] == "lib" or path.name.startswith("lib_")
 
 
-def is_part(path):
-    return path.parts[0] == "lib" or path.name.startswith("lib_")
+def operations_of(lua):
+    paths = sorted(lua.glob("*/**/*.lua"), key=lambda p: p.stem)
+    return [Operation(path, lua) for path in paths if not is_module(path, lua)]
 
 
-@functools.cache
-def parts_of(pattern):
-    """The parts that only the scripts of a pattern include: {name: file}."""
-    parts = {}
-    for path in sorted(pattern.glob("**/lib_*.lua")):
-        name = path.stem.removeprefix("lib_")
-        if name in parts:
-            sys.exit(f"{path}: {parts[name]} has the same name, by which scripts include it")
-        parts[name] = path
-    return parts
+def scripts_of(operations, lua):
+    """{name: (text, operations)} of all scripts."""
+    frame = {name: (lua / "lib" / f"{name}.lua").read_text() for name in FRAME}
+    common = [Module(path) for path in sorted((lua / "lib").glob("*.lua")) if path.stem not in FRAME]
+    scripts, groups = {}, {}
+    for o in operations:
+        groups.setdefault((o.pattern, o.flags), []).append(o)
+    for (pattern, flags), members in groups.items():
+        modules = [Module(path) for path in sorted((lua / pattern).glob("**/lib_*.lua"))]
+        assembler = Assembler(common + modules, frame)
+        for o in members:
+            o.indexed = assembler.is_indexed(o)
+        text = members[0].head + "\n".join(map(str.strip, assembler.text(members).splitlines())) + "\n"
+        name = "_".join([pattern, *(("looks",) if flags is None else flags)]).replace("-", "_")
+        scripts[name] = text, members
+    return dict(sorted(scripts.items()))
 
 
-def part(name, pattern, lib):
-    return parts_of(pattern).get(name) or lib / f"{name}.lua"
+def c_of(name, text, members, replies):
+    """A script, and the operations that it holds."""
+    source = text.encode()
+    yield f"static const char {name}_source[] =\n{c_rows(source)};"
+    yield f"static const struct script_text {name}_text = {{"
+    yield f"\t.source = {{ {name}_source, {len(source)} }},"
+    yield f'\t.sha1 = "{hashlib.sha1(source).hexdigest()}",'
+    yield "};"
+    for o in members:
+        yield f"static const struct reply_form {o.name}_forms[] = {{"
+        yield from (f'\t{{ {least}, {most}, "{form}" }},' for least, most, form in replies.of_script(o.path)[0])
+        yield "\t{ 0 },"
+        yield "};"
+        yield f"const struct script {o.name}_script = {{"
+        yield f'\t.name = "{o.name}",'
+        yield f"\t.text = &{name}_text,"
+        yield f"\t.forms = {o.name}_forms,"
+        yield f"\t.replay = REPLAY_{o.replay},"
+        yield f"\t.writes = {str(o.writes).lower()},"
+        yield f"\t.indexed = {str(o.indexed).lower()},"
+        yield "};"
+        yield ""
 
 
-def with_libraries(text, pattern, lib):
-    usual, otherwise, rest = text.partition("--@otherwise ")
-    if otherwise:
-        text = usual + "return (function()\n--@include " + rest + "end)()\n"
-    return re.sub(
-        r"^--@include[ \t]+(.*)$",
-        lambda line: "".join(
-            with_libraries(part(name, pattern, lib).read_text(), pattern, lib) for name in line[1].split()
-        ),
-        text,
-        flags=re.M,
-    )
-
-
-def without_indentation(text):
-    return "\n".join(line.strip() for line in text.splitlines())
-
-
-def without_idle_functions(text):
-    """Removes the library functions that the script does not call: Redis would create each of them
-    again whenever the script runs.
-    """
-    while True:
-        count_of = collections.Counter(re.findall(r"\w+", text))
-        idle = [f for f in FUNCTION.finditer(text) if count_of[f[1]] == 1]
-        if not idle:
-            return text
-        for f in reversed(idle):
-            text = text[: f.start()] + text[f.end() :]
-
-
-def assemble(path, lib):
-    text, pattern = path.read_text(), lib.parent / path.relative_to(lib.parent).parts[0]
-    flags, wrapper, replay, reads, looks = [], None, "NONE", False, False
-    for word, rest in DIRECTIVE.findall(text):
-        if word == "flags":
-            flags += rest.split()
-        elif word == "idempotent":
-            if rest not in REPLAYS:
-                sys.exit(f"{path}: --@idempotent {rest}: the word must be one of {', '.join(filter(None, REPLAYS))}")
-            wrapper, replay = "idempotency_parts" if rest == "parts" else "idempotency", REPLAYS[rest]
-        elif word == "looks":
-            reads = looks = True
-        elif word == "reads":
-            reads = True
-            flags.append("no-writes")
-        elif word not in ("include", "otherwise", "reply", "shape"):
-            sys.exit(f"{path}: unknown directive --@{word}; the head of tools/embed_scripts.py lists those that exist")
-    try:
-        body = without_idle_functions(code_of(with_libraries(text, pattern, lib)))
-        if wrapper:
-            body = (
-                "local function body(KEYS, ARGV, granted, proof)\n"
-                + body
-                + "end\n"
-                + code_of((lib / f"{wrapper}.lua").read_text())
-            )
-    except FileNotFoundError as missing:
-        sys.exit(
-            f"{path}: a directive needs {missing.filename}, which does not exist; "
-            f"--@include x reads lib_x.lua in {pattern} or, without one, {lib}/x.lua"
-        )
-    code = code_of(text)
-    for word, mark in (("GRANT", r"\bgranted\b"), ("WINDOW", r"\breturn .*, nil, ")):
-        if (replay == word) != bool(re.search(mark, code)) and wrapper != "idempotency_parts":
-            sys.exit(f"{path}: --@idempotent and what the script returns differ: see {pathlib.Path(__file__).name}")
-    shebang = "" if looks else "#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n"
-    return {
-        "name": path.stem,
-        "source": shebang + without_indentation(body) + "\n",
-        "replay": replay,
-        "indexed": bool(re.search(r"^--@include .*\bnames\b", text, re.M)),
-        "writes": not reads,
-        "path": path,
-    }
-
-
-def main(folder, out):
-    folder, out = pathlib.Path(folder), pathlib.Path(out)
-    scripts = [assemble(path, folder / "lib") for path in scripts_of(folder)]
-    replies = Replies({path: path.read_text() for path in sorted(folder.glob("*/**/*.lua"))})
+def main(lua, out):
+    lua, out = pathlib.Path(lua), pathlib.Path(out)
+    operations = operations_of(lua)
+    replies = Replies({path: path.read_text() for path in sorted(lua.glob("*/**/*.lua"))})
     (out / "lua").mkdir(parents=True, exist_ok=True)
     h = [
         "/* Generated by tools/embed_scripts.py from lua/. */",
@@ -175,28 +149,15 @@ def main(folder, out):
         "",
     ]
     c = ["/* Generated by tools/embed_scripts.py from lua/. */", '#include "scripts.h"', ""]
-    for s in scripts:
-        source = s["source"].encode()
-        forms, enum = replies.of_script(s["path"])
-        write_changed(out / "lua" / (s["name"] + ".lua"), s["source"])
-        h += ["", f"extern const struct script {s['name']}_script;"] + ([enum] if enum else [])
-        c += [
-            f"static const char {s['name']}_source[] =\n{c_rows(source)};",
-            f"static const struct reply_form {s['name']}_forms[] = {{",
-            *(f'\t{{ {least}, {most}, "{form}" }},' for least, most, form in forms),
-            "\t{ 0 },",
-            "};",
-            f"const struct script {s['name']}_script = {{",
-            f'\t.name = "{s["name"]}",',
-            f'\t.sha1 = "{hashlib.sha1(source).hexdigest()}",',
-            f"\t.source = {{ {s['name']}_source, {len(source)} }},",
-            f"\t.forms = {s['name']}_forms,",
-            f"\t.replay = REPLAY_{s['replay']},",
-            f"\t.writes = {str(s['writes']).lower()},",
-            f"\t.indexed = {str(s['indexed']).lower()},",
-            "};",
-            "",
-        ]
+    scripts = scripts_of(operations, lua)
+    for stale in set((out / "lua").glob("*.lua")) - {out / "lua" / f"{name}.lua" for name in scripts}:
+        stale.unlink()
+    for name, (text, members) in scripts.items():
+        write_changed(out / "lua" / f"{name}.lua", text)
+        c += c_of(name, text, members, replies)
+    for o in operations:
+        enum = replies.of_script(o.path)[1]
+        h += ["", f"extern const struct script {o.name}_script;"] + ([enum] if enum else [])
     h += ["", "/* Of several replies. */", *replies.of_shapes()]
     h += [
         "",
@@ -205,11 +166,8 @@ def main(folder, out):
         "",
         "#endif",
     ]
-    c += (
-        ["const struct script *const all_scripts[] = {"]
-        + [f"\t&{s['name']}_script," for s in scripts]
-        + ["\tNULL,", "};"]
-    )
+    c += ["const struct script *const all_scripts[] = {"]
+    c += [f"\t&{o.name}_script," for o in operations] + ["\tNULL,", "};"]
     write_changed(out / "scripts.h", "\n".join(h) + "\n")
     write_changed(out / "scripts.c", "\n".join(c) + "\n")
 

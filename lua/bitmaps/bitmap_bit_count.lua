@@ -6,13 +6,11 @@
 --@reply 0: count int, next_bit int, last_bit int
 -- The caller continues from next_bit to last_bit, in bits; next_bit is -1 at the end.
 -- Errors: WRONGTYPE. It reads at most STEP_BITS.
---@include time bitmap
 --@reads
-local now = now_ms()
 local first, last = bit_range(redis.call('STRLEN', KEYS[1]), ARGV[1], ARGV[2], ARGV[3])
 if first > last then
   return {0, now, 0, -1, -1}
 end
 local stop = math.min(last, first + STEP_BITS - 1)
-local count = redis.call('BITCOUNT', KEYS[1], digits(first), digits(stop), 'BIT')
+local count = redis.call('BITCOUNT', KEYS[1], format('%d', first), format('%d', stop), 'BIT')
 return {0, now, count, stop < last and stop + 1 or -1, last}

@@ -4,6 +4,5 @@
 --@reply 0: bit int
 -- The bit is 0 beyond the end.
 -- Errors: WRONGTYPE. O(1).
---@include time
 --@reads
-return {0, now_ms(), redis.call('GETBIT', KEYS[1], ARGV[1])}
+return {0, now, redis.call('GETBIT', KEYS[1], ARGV[1])}

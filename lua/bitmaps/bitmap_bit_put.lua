@@ -5,6 +5,4 @@
 --@reply 1: previous int
 -- Errors: WRONGTYPE, nothing done. O(1), and 0.5 ms per MiB that it grows: the caller bounds the
 -- offset.
---@include time
-local now = now_ms()
 return {1, now, redis.call('SETBIT', KEYS[1], ARGV[1], ARGV[2])}

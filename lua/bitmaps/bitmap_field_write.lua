@@ -12,9 +12,7 @@
 -- longer.
 -- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms per MiB that the bitmap grows:
 -- the caller bounds the offsets.
---@include time
 --@idempotent
-local now = now_ms()
 local ask, n, answers = {'BITFIELD', KEYS[1]}, 2, 0
 
 -- get(kind, offset): adds a GET; returns the index of its answer.
@@ -37,8 +35,8 @@ for i = 1, #ARGV / 6 do
   local kind, upper_bits = sign .. bits, bits - 32
   written[i] = op == 'INCRBY' and write(op, kind, offset, value, overflow) or 0
   if upper_bits > 0 then
-    upper[i] = get(sign .. digits(upper_bits), offset)
-    lower[i] = get('u32', digits(offset + upper_bits))
+    upper[i] = get(sign .. format('%d', upper_bits), offset)
+    lower[i] = get('u32', format('%d', offset + upper_bits))
   else
     upper[i], lower[i] = 0, get(kind, offset)
   end

@@ -4,13 +4,11 @@
 --@reply 1: bitmap
 --@reply 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time expiry
 --@flags allow-oom
-local now = now_ms()
 local bytes = redis.call('STRLEN', KEYS[1])
 if bytes == 0 and redis.call('EXISTS', KEYS[1]) == 0 then -- an empty bitmap exists
   return { 0, now }
 end
-local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 expire(KEYS, at)
 return { 1, now, bytes, expiry_reply(at) }

@@ -9,9 +9,7 @@
 -- The position is -1 when the bit was not found. The caller then continues from next_bit to
 -- last_bit, in bits ('' stays ''); next_bit is -1 at the end.
 -- Errors: WRONGTYPE. It reads at most STEP_BITS.
---@include time bitmap
 --@reads
-local now = now_ms()
 local bytes = redis.call('STRLEN', KEYS[1])
 local endless = ARGV[3] == ''
 local first, last = bit_range(bytes, ARGV[2], endless and '-1' or ARGV[3], ARGV[4])
@@ -20,7 +18,7 @@ if first > last then
   return {0, now, endless and ARGV[1] == '0' and first or -1, -1, -1}
 end
 local stop = math.min(last, first + STEP_BITS - 1)
-local found = redis.call('BITPOS', KEYS[1], ARGV[1], digits(first), digits(stop), 'BIT')
+local found = redis.call('BITPOS', KEYS[1], ARGV[1], format('%d', first), format('%d', stop), 'BIT')
 if found < 0 and stop < last then
   return {0, now, -1, stop + 1, last}
 elseif found < 0 and endless and ARGV[1] == '0' then

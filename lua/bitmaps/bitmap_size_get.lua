@@ -3,11 +3,9 @@
 --@reply 0: bitmap
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
---@include time
 --@reads
 --@shape bitmap: bytes int, expires_at_ms int
 -- expires_at_ms is -1 for never.
-local now = now_ms()
 local bytes, at = redis.call('STRLEN', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])
 if at == -2 then
   return { -1, now }

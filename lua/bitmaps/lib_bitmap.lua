@@ -1,5 +1,5 @@
--- Ranges of bits, and how much of a range one call reads. This part needs no other, and must not
--- know the bits: it reads no key.
+-- Ranges of bits, and how much of a range one call reads. This module must not know the bits: it
+-- reads no key.
 -- bit_range(bytes, first, last, unit): the first and the last bit of a range in a bitmap of so many
 -- bytes; the range is empty when first > last. It reads a range as BITCOUNT does: `first` and
 -- `last` are included, and count bytes ('BYTE') or bits ('BIT'), from the end when negative; what

@@ -5,9 +5,7 @@
 --@reply -2 more_keys: bloom_more
 --@reply -3 again
 -- Errors: WRONGTYPE, nothing done. O(segments); a step frees at most 8 MiB.
---@include time bloom
 --@flags allow-oom
-local now = now_ms()
 local filter, left = bloom_read()
 if not filter and not left then
   return { -1, now }

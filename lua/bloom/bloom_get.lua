@@ -3,11 +3,9 @@
 --@reply 0: bloom_filter
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(layers).
---@include time expiry bloom
 --@reads
-local now = now_ms()
 local filter = bloom_read()
 if not filter then
   return { -1, now }
 end
-return bloom_reply(0, now, filter, expires_at({ KEYS[1] }))
+return bloom_reply(0, now, filter, expiry_at({ KEYS[1] }))

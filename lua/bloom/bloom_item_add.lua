@@ -12,17 +12,15 @@
 -- nothing done. created: the filter exists now, without items; call again.
 -- Errors: WRONGTYPE, nothing done. O(items * (hashes + layers)), in all at most 160 bits and the
 -- bits of one item; or it allocates one segment.
---@include time names expiry bloom
 --@idempotent parts
-local now = now_ms()
 local filter, left = bloom_read()
 if not filter and #KEYS - 1 < (left or 0) then
   return { -2, now, left }
 elseif left and not bloom_free(left) then
   return { -3, now }
 elseif not filter then
-  bloom_create(bloom_usual_capacity, bloom_usual_error_rate)
-  name_made(KEYS[1])
+  bloom_create(BLOOM_USUAL_CAPACITY, BLOOM_USUAL_ERROR_RATE)
+  made = { KEYS[1] }
   return { -5, now }
 elseif #KEYS < filter.keys then
   return { -2, now, filter.keys - 1 }
@@ -36,8 +34,8 @@ elseif filter.segments < filter.keys - 1 then
     redis.call('UNLINK', KEYS[key]) -- from a filter whose hash a user deleted
   end
   redis.call('SETBIT', KEYS[key], bloom_bytes(newest, key) * 8 - 1, 0)
-  bloom_expire_segment(key, expires_at({ KEYS[1] }))
-  redis.call('HSET', KEYS[1], 'segments', digits(key - 1))
+  bloom_expire_segment(key, expiry_at({ KEYS[1] }))
+  redis.call('HSET', KEYS[1], 'segments', format('%d', key - 1))
   return { -3, now }
 end
 
@@ -45,7 +43,7 @@ bloom_check(filter)
 
 local added, calls = {}, 0
 for i = 1, #ARGV do
-  if calls >= bloom_most_calls or newest.items == newest.capacity then
+  if calls >= BLOOM_MOST_CALLS or newest.items == newest.capacity then
     break
   end
   local set = 0

@@ -7,9 +7,7 @@
 -- that does not exist has no items.
 -- Errors: WRONGTYPE. O(items * (hashes + layers)), in all at most 160 bits and the bits of one
 -- item.
---@include time bloom
 --@reads
-local now = now_ms()
 local filter = bloom_read()
 if not filter then
   return { 0, now, string.rep('0', #ARGV) }
@@ -19,7 +17,7 @@ end
 bloom_check(filter)
 local found, calls = {}, 0
 for i = 1, #ARGV do
-  if calls >= bloom_most_calls then
+  if calls >= BLOOM_MOST_CALLS then
     break
   end
   local is_there, asked = bloom_has(filter, #filter, ARGV[i])

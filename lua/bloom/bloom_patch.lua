@@ -5,9 +5,7 @@
 --@reply -1 absent
 --@reply -2 more_keys: bloom_more
 -- Errors: WRONGTYPE, nothing done. O(segments).
---@include time expiry bloom
 --@flags allow-oom
-local now = now_ms()
 local filter = bloom_read()
 if not filter then
   return { -1, now }

@@ -1,8 +1,7 @@
 -- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007). A filter has layers of
 -- bits. Each layer is for twice the items of the layer before at half its error rate, so that all
 -- together keep the promise: e/2 + e/4 + e/8 + ... < e. New items go to the newest layer; an item
--- is there when one layer has all its bits. This part must not know the items, only their hashes.
--- Needs lib/time.lua; bloom_expire_segment, bloom_expire and bloom_reply also need lib/expiry.lua.
+-- is there when one layer has all its bits. This module must not know the items, only their hashes.
 -- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated),
 --            and for each layer, from layer:1 on, "<bits> <hashes> <capacity> <items> <bits that
 --            are set>". While the filter is being deleted it has deleting and segments (how many
@@ -19,16 +18,16 @@
 -- The reply of a step about items has a digit for each of the first items. Call again with the
 -- items without a digit.
 --@shape bloom_step: digits text
-local bloom_segment_bits = 8388608
-local bloom_most_segments = 512 -- 2^32 bits
-local bloom_freed_at_once = 8   -- segments
+local BLOOM_SEGMENT_BITS = 8388608
+local BLOOM_MOST_SEGMENTS = 512 -- 2^32 bits
+local BLOOM_FREED_AT_ONCE = 8   -- segments
 -- For a filter that its first add creates; PUT has the same defaults.
-local bloom_usual_capacity, bloom_usual_error_rate = '10000', '0.01'
-local bloom_least_bits = 1024   -- with fewer the error rate is random
-local bloom_most_calls = 160    -- GETBIT and SETBIT calls in one script: a fifth of a millisecond or two
+local BLOOM_USUAL_CAPACITY, BLOOM_USUAL_ERROR_RATE = '10000', '0.01'
+local BLOOM_LEAST_BITS = 1024   -- with fewer the error rate is random
+local BLOOM_MOST_CALLS = 160    -- GETBIT and SETBIT calls in one script: a fifth of a millisecond or two
 
 local function bloom_segments(bits)
-  return math.ceil(bits / bloom_segment_bits)
+  return math.ceil(bits / BLOOM_SEGMENT_BITS)
 end
 
 local function bloom_foreign()
@@ -41,7 +40,7 @@ local function bloom_sized(capacity, error_rate, number)
   local items, rate = capacity * 2 ^ (number - 1), error_rate / 2 ^ number
   local bits = math.ceil(-items * math.log(rate) / math.log(2) ^ 2)
   local hashes = math.floor(-math.log(rate) / math.log(2) + 0.5)
-  return { bits = math.max(bits, bloom_least_bits), hashes = hashes, capacity = items, items = 0, set = 0 }
+  return { bits = math.max(bits, BLOOM_LEAST_BITS), hashes = hashes, capacity = items, items = 0, set = 0 }
 end
 
 -- Adds a layer to a filter in memory; `first` is the index in KEYS of its first segment.
@@ -60,13 +59,13 @@ local function bloom_read()
     return nil, segments
   elseif not head[1] and redis.call('EXISTS', KEYS[1]) == 0 then
     return nil
-  elseif not (head[1] and head[2] and segments and layers and layers >= 1 and layers <= bloom_most_segments) then
+  elseif not (head[1] and head[2] and segments and layers and layers >= 1 and layers <= BLOOM_MOST_SEGMENTS) then
     bloom_foreign()
   end
   local filter = { capacity = head[1], error_rate = head[2], segments = segments, keys = 1 }
   local names = {}
   for number = 1, layers do
-    names[number] = 'layer:' .. digits(number)
+    names[number] = 'layer:' .. format('%d', number)
   end
   for _, row in ipairs(redis.call('HMGET', KEYS[1], unpack(names))) do
     local bits, hashes, capacity, items, set = string.match(row or '', '^([1-9]%d*) (%d+) (%d+) (%d+) (%d+)$')
@@ -76,7 +75,7 @@ local function bloom_read()
     bloom_append(filter, { bits = tonumber(bits), hashes = tonumber(hashes), capacity = tonumber(capacity),
       items = tonumber(items), set = tonumber(set) })
   end
-  if filter.keys - 1 > bloom_most_segments then
+  if filter.keys - 1 > BLOOM_MOST_SEGMENTS then
     bloom_foreign()
   end
   return filter
@@ -85,15 +84,15 @@ end
 -- Writes the newest layer.
 local function bloom_save(filter)
   local l = filter[#filter]
-  redis.call('HSET', KEYS[1], 'layers', digits(#filter), 'layer:' .. digits(#filter),
-    string.format('%.0f %.0f %.0f %.0f %.0f', l.bits, l.hashes, l.capacity, l.items, l.set))
+  redis.call('HSET', KEYS[1], 'layers', format('%d', #filter), 'layer:' .. format('%d', #filter),
+    format('%.0f %.0f %.0f %.0f %.0f', l.bits, l.hashes, l.capacity, l.items, l.set))
 end
 
 -- Adds and writes a layer for more items. Returns false when the filter would be larger than 2^32
 -- bits.
 local function bloom_grow(filter)
   local layer = bloom_sized(tonumber(filter.capacity), tonumber(filter.error_rate), #filter + 1)
-  if filter.keys - 1 + bloom_segments(layer.bits) > bloom_most_segments then
+  if filter.keys - 1 + bloom_segments(layer.bits) > BLOOM_MOST_SEGMENTS then
     return false
   end
   bloom_append(filter, layer)
@@ -111,7 +110,7 @@ end
 
 -- The number of bytes of the segment KEYS[key] of a layer.
 local function bloom_bytes(layer, key)
-  return math.ceil(math.min(layer.bits - (key - layer.first) * bloom_segment_bits, bloom_segment_bits) / 8)
+  return math.ceil(math.min(layer.bits - (key - layer.first) * BLOOM_SEGMENT_BITS, BLOOM_SEGMENT_BITS) / 8)
 end
 
 -- Makes sure that the segments of all layers with items exist and have their size: without one of
@@ -142,8 +141,8 @@ local function bloom_bits(layer, hash, is_adding)
   local h4, h5, h6 = floor(c / bits) % bits, floor(b / bits) % bits, floor(a / bits) % bits
   local zeros = 0
   for i = 1, layer.hashes do
-    local segment = floor(h1 / bloom_segment_bits)
-    local key, offset = KEYS[layer.first + segment], format('%d', h1 - segment * bloom_segment_bits)
+    local segment = floor(h1 / BLOOM_SEGMENT_BITS)
+    local key, offset = KEYS[layer.first + segment], format('%d', h1 - segment * BLOOM_SEGMENT_BITS)
     if is_adding then
       zeros = zeros + 1 - call('SETBIT', key, offset, '1')
     elseif call('GETBIT', key, offset) == 0 then
@@ -171,13 +170,13 @@ end
 
 -- Sets the expiry of the segment KEYS[key], when the filter expires at `at`.
 local function bloom_expire_segment(key, at)
-  expire({ KEYS[key] }, at and at + math.floor((key - 2) / bloom_freed_at_once) * 100)
+  expire({ KEYS[key] }, at and at + math.floor((key - 2) / BLOOM_FREED_AT_ONCE) * 100)
 end
 
 -- Sets the expiry of a filter to a request's `ttl` (lua/lib/expiry.lua), and returns it. All
 -- segments must be among KEYS.
 local function bloom_expire(filter, now, ttl)
-  local at = expiry_after(ttl, now, expires_at({ KEYS[1] }))
+  local at = expiry_after(ttl, now, expiry_at({ KEYS[1] }))
   if ttl ~= '' then
     bloom_check(filter)
     expire({ KEYS[1] }, at)
@@ -205,12 +204,12 @@ end
 -- Frees some of the `left` segments, the last ones first. Returns true when it has freed all of
 -- them and the filter is gone.
 local function bloom_free(left)
-  local from = math.max(left - bloom_freed_at_once, 0)
+  local from = math.max(left - BLOOM_FREED_AT_ONCE, 0)
   for key = from + 2, left + 1 do
     redis.call('UNLINK', KEYS[key])
   end
   if from > 0 then
-    redis.call('HSET', KEYS[1], 'deleting', '1', 'segments', digits(from))
+    redis.call('HSET', KEYS[1], 'deleting', '1', 'segments', format('%d', from))
     return false
   end
   redis.call('UNLINK', KEYS[1])

@@ -12,9 +12,7 @@
 -- highest is the highest fence seen. version is '' when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon
 -- with waiters has died; Redis frees the memory in the background.
---@include time cache
 --@flags allow-oom
-local now = now_ms()
 local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
 local fence = tonumber(ARGV[1])
 
@@ -28,7 +26,6 @@ if (ARGV[2] ~= '' and not cache_is_listed(ARGV[2], version)) or cache_is_listed(
   return {-3, now, version or ''}
 end
 if ticket and redis.call('EXISTS', KEYS[4]) == 1 then
---@include waiters cache_wait
   local waiters = waiters_read(KEYS[1], KEYS[4], now, '')
   waiters_settle(waiters)
   cache_serve(waiters, nil)

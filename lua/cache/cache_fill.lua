@@ -16,11 +16,8 @@
 -- A replay returns the first reply, while that ticket is valid.
 -- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes, O(log waiters) for a request that
 -- waits, O(waiters) when a daemon with waiters has died.
---@include time cache
 --@idempotent proof
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now, version = math.floor(now_us / 1000), cache_version(KEYS[1])
+local version = cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 if granted then
   return ticket == granted[3] and granted
@@ -31,18 +28,17 @@ if version then
 end
 local waited_us = tonumber(ARGV[5] or '0')
 if not ticket and waited_us == 0 then
-  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', digits(expires_at))
+  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', format('%d', expires_at))
   return {1, now, ARGV[1], expires_at}, true, expires_at - now
 end
 local ends_at = ticket and redis.call('PEXPIRETIME', KEYS[2])
 if not ARGV[3] then
   return {-1, now, ends_at, -1}
 end
---@otherwise waiters cache_wait
 local waiters = waiters_read(KEYS[1], KEYS[4], now, ARGV[3])
 waiters_settle(waiters)
 if not ticket then
-  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', digits(expires_at))
+  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', format('%d', expires_at))
   waiters_leave(waiters)
   cache_serve(waiters, expires_at)
   return {1, now, ARGV[1], expires_at}, true, expires_at - now

@@ -8,9 +8,8 @@
 -- not_modified: If-None-Match does not hold, so the reader has the value. precondition_failed:
 -- If-Match does not hold.
 -- Errors: WRONGTYPE. O(1) and the value's bytes.
---@include time cache
 --@reads
-local now, version = now_ms(), cache_version(KEYS[1])
+local version = cache_version(KEYS[1])
 if not version then
   return {-1, now}
 end

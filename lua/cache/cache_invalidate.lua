@@ -12,11 +12,10 @@
 -- deleted is 1 when there was a value, else 0.
 -- Errors: WRONGTYPE, nothing done. O(log n), and O(1) for each instant that has passed; O(waiters)
 -- when a daemon with waiters has died.
---@include time cache
 --@idempotent
 --@flags allow-oom
 local GRAINS = 64
-local now, again_after = now_ms(), tonumber(ARGV[1])
+local again_after = tonumber(ARGV[1])
 local version = cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 local last_at = redis.call('ZCARD', KEYS[3]) > 0 and redis.call('PEXPIRETIME', KEYS[3]) or now
@@ -26,15 +25,14 @@ while grain * GRAINS < again_after do
   grain = grain * 2
 end
 local at = now + again_after
-local member = digits(grain) .. ':' .. digits(math.floor(at / grain))
+local member = format('%d', grain) .. ':' .. format('%d', math.floor(at / grain))
 if ticket and redis.call('EXISTS', KEYS[4]) == 1 then
---@include waiters cache_wait
   local waiters = waiters_read(KEYS[1], KEYS[4], now, '')
   waiters_settle(waiters)
   cache_serve(waiters, nil)
 end
 redis.call('UNLINK', KEYS[1], KEYS[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', digits(now))
-redis.call('ZADD', KEYS[3], 'GT', digits(at), member)
-redis.call('PEXPIREAT', KEYS[3], digits(math.max(at, last_at)))
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', format('%d', now))
+redis.call('ZADD', KEYS[3], 'GT', format('%d', at), member)
+redis.call('PEXPIREAT', KEYS[3], format('%d', math.max(at, last_at)))
 return {1, now, version and 1 or 0, tonumber(redis.call('ZSCORE', KEYS[3], member))}

@@ -3,9 +3,8 @@
 --@reply 0: cache_entry
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
---@include time cache
 --@reads
-local now, version = now_ms(), cache_version(KEYS[1])
+local version = cache_version(KEYS[1])
 if not version then
   return {-1, now}
 end

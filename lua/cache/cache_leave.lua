@@ -4,9 +4,8 @@
 -- ARGV  1 ticket in the wait queue, '' for none; 2 ticket to make the value, '' for none
 --@reply 1 taken_back, 0 left
 -- Errors: WRONGTYPE, nothing done. O(log waiters), O(waiters) when a daemon with waiters has died.
---@include time cache waiters cache_wait
 --@flags allow-oom
-local now, version, ticket = now_ms(), cache_version(KEYS[1]), redis.call('GET', KEYS[2])
+local version, ticket = cache_version(KEYS[1]), redis.call('GET', KEYS[2])
 local ends_at = ticket and redis.call('PEXPIRETIME', KEYS[2])
 local waiters = waiters_read(KEYS[1], KEYS[3], now, ARGV[1])
 local is_taken_back = ticket and ticket == ARGV[2]

@@ -19,9 +19,6 @@
 -- highest is the highest fence seen. stale_ticket: the ticket is not the valid one. version is ''
 -- when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) for the first value.
---@include time cache
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
 local expires_at = cache_end(KEYS[4], now, now + tonumber(ARGV[2]))
 local fence = tonumber(ARGV[4]) or highest
@@ -37,14 +34,13 @@ if (ARGV[6] ~= '' and not cache_is_listed(ARGV[6], version)) or cache_is_listed(
 end
 
 if not version and redis.call('EXISTS', KEYS[5]) == 1 then
---@include waiters
   waiters_read(KEYS[1], KEYS[5], now, '') -- an error if it is not a wait queue
   waiters_wake_all(KEYS[1], KEYS[5], 0)
   redis.call('UNLINK', KEYS[5])
 end
-local new = digits(t[1] * 1000000 + t[2]) .. '-' .. ARGV[3]
+local new = format('%d', now_us) .. '-' .. ARGV[3]
 redis.call('HSET', KEYS[1], 'value', ARGV[1], 'version', new)
-redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
+redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
 if ticket then
   redis.call('DEL', KEYS[3])
 end

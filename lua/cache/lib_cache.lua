@@ -1,5 +1,5 @@
--- What a cached value is in Redis, and what its scripts share. This part must not know in which
--- order clients wait. Needs lib/time.lua.
+-- What a cached value is in Redis, and what its scripts share. This module must not know in which
+-- order clients wait.
 -- A cached value is a hash with a TTL: `value`, JSON text, and `version`. A key that these scripts
 -- did not make raises WRONGTYPE. Beside the value are keys with their own TTLs:
 --   fence    the highest fence seen; kept until a day after the value expires
@@ -40,12 +40,12 @@ end
 -- as the key was to be kept before, if that is longer. O(1).
 local function cache_keep_fence(key, fence, until_ms)
   local kept_at = math.max(redis.call('PEXPIRETIME', key), until_ms + FENCE_KEPT_MS)
-  redis.call('SET', key, digits(fence), 'PXAT', digits(kept_at))
+  redis.call('SET', key, format('%d', fence), 'PXAT', format('%d', kept_at))
 end
 -- cache_end(key, now, at): `at`, or the instant of the next repeated invalidation if that comes
 -- first. O(log n).
 local function cache_end(key, now, at)
-  local again = redis.call('ZRANGEBYSCORE', key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
+  local again = redis.call('ZRANGEBYSCORE', key, '(' .. format('%d', now), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
   return math.min(at, tonumber(again[2] or at))
 end
 -- cache_is_listed(list, version): whether a condition names the present version. The list is '*',

@@ -4,9 +4,7 @@
 -- ARGV[1]  the day, in days since 1970
 --@reply 1 deleted, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time checkin
 --@flags allow-oom
-local now = now_ms()
 local field, at, bit_value = checkin_place(tonumber(ARGV[1]))
 local days = redis.call('HGET', KEYS[1], field) or ''
 local byte = string.byte(days, at) or 0

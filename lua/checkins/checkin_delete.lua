@@ -2,8 +2,6 @@
 -- KEYS[1]  the check-ins of a name
 --@reply 1 deleted, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); Redis frees the memory of a large hash in the background.
---@include time
 --@flags allow-oom
-local now = now_ms()
 redis.call('HLEN', KEYS[1]) -- UNLINK removes a key of any type
 return {redis.call('UNLINK', KEYS[1]), now}

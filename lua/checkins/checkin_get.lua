@@ -8,9 +8,7 @@
 --@reply -1 no_range: from_day int, to_day int
 -- bits has days in the order of SETBIT, from bits_day on. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE. O(days / BLOCK_DAYS).
---@include time expiry checkin
 --@reads
-local now = now_ms()
 local most = tonumber(ARGV[3])
 local last = ARGV[2] == '' and math.floor(now / 86400000) or tonumber(ARGV[2])
 local first = ARGV[1] == '' and last - tonumber(ARGV[4]) + 1 or tonumber(ARGV[1])
@@ -20,11 +18,11 @@ end
 local fields = {}
 local first_block = math.floor(first / BLOCK_DAYS)
 for block = first_block, math.floor(last / BLOCK_DAYS) do
-  fields[#fields + 1] = digits(block)
+  fields[#fields + 1] = format('%d', block)
 end
 local blocks = redis.call('HMGET', KEYS[1], unpack(fields))
 for i = 1, #fields do
   local days = blocks[i] or ''
   blocks[i] = days .. string.rep('\0', BLOCK_DAYS / 8 - #days)
 end
-return {0, now, first, last, first_block * BLOCK_DAYS, table.concat(blocks), expiry_reply(expires_at(KEYS))}
+return {0, now, first, last, first_block * BLOCK_DAYS, table.concat(blocks), expiry_reply(expiry_at(KEYS))}

@@ -5,13 +5,11 @@
 --@reply -1 absent
 -- unchanged: ttl_ms is ''. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time expiry
 --@flags allow-oom
-local now = now_ms()
 if redis.call('HLEN', KEYS[1]) == 0 then
   return {-1, now}
 end
-local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 if ARGV[1] == '' then
   return {0, now, expiry_reply(at)}
 end

@@ -3,9 +3,7 @@
 -- ARGV[1]  the counter's name
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(1).
---@include time counter
 --@flags allow-oom
-local now = now_ms()
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if not value then
   return { 0, now }

@@ -4,9 +4,7 @@
 --@reply 0: value int
 --@reply -1 absent
 -- Errors: WRONGTYPE, also for a field that is not a counter. O(1).
---@include time counter
 --@reads
-local now = now_ms()
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if not value then
   return { -1, now }

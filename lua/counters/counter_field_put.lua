@@ -5,8 +5,6 @@
 --@reply -1 too_many: size int
 -- size is how many counters there would be, more than 500.
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(1).
---@include time names counter
-local now = now_ms()
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 local count = value and counter_value(value) and 0 or redis.call('HLEN', KEYS[1]) + 1 -- 0: as many as before
 if count > 500 then
@@ -14,6 +12,6 @@ if count > 500 then
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if count == 1 then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 return { value and 1 or 2, now }

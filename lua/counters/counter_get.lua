@@ -3,6 +3,5 @@
 --@reply 0: counter_state
 -- Errors: WRONGTYPE, also when the key has more fields than counters can be, or a field is not a
 -- counter. O(counters), at most 500.
---@include time expiry counter
 --@reads
-return { 0, now_ms(), expiry_reply(expires_at(KEYS)), unpack(counter_state(KEYS[1])) }
+return { 0, now, expiry_reply(expiry_at(KEYS)), unpack(counter_state(KEYS[1])) }

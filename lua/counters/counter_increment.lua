@@ -7,9 +7,7 @@
 -- sums has what each counter is now, in the order of ARGV. name is the first whose sum is beyond
 -- +-(2^53 - 1). size is how many counters there would be, more than 500.
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(N).
---@include time names counter
 --@idempotent
-local now = now_ms()
 local names = {}
 for i = 1, #ARGV, 2 do
   names[#names + 1] = ARGV[i]
@@ -32,6 +30,6 @@ for i = 1, #names do
   reply[i + 2] = redis.call('HINCRBY', KEYS[1], names[i], ARGV[2 * i])
 end
 if count == new then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 return reply

@@ -4,13 +4,11 @@
 --@reply 1: counter_state
 --@reply 0 absent
 -- Errors: as counter_get, nothing done. O(counters), at most 500.
---@include time expiry counter
 --@flags allow-oom
-local now = now_ms()
 local state = counter_state(KEYS[1])
 if #state == 0 then
   return { 0, now }
 end
-local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 expire(KEYS, at)
 return { 1, now, expiry_reply(at), unpack(state) }

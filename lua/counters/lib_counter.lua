@@ -1,5 +1,5 @@
--- The counters under a name are one hash, with a field for each. This part needs no other, and must
--- not know how counters change: it only reads.
+-- The counters under a name are one hash, with a field for each. This module must not know how
+-- counters change: it only reads.
 -- counter_value(text): a counter as a number, exact within +-COUNTER_MOST. Any other text raises
 -- WRONGTYPE.
 local COUNTER_MOST = 2 ^ 53 - 1

@@ -2,6 +2,5 @@
 -- KEYS     the keys of a feed (feeds/lib_feed.lua)
 --@reply 0, -1 absent: feed
 -- Errors: WRONGTYPE. O(1).
---@include time feed
 --@reads
-return feed_state(KEYS, now_ms())
+return feed_state(KEYS, now)

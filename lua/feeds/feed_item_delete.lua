@@ -6,9 +6,7 @@
 -- again: the call dropped items that a push left to be dropped; call again. Otherwise the item
 -- could be one of them, and a younger one would be dropped in its place.
 -- Errors: WRONGTYPE, nothing done. O(1); at most 250 are dropped.
---@include time feed
 --@flags allow-oom
-local now = now_ms()
 local size = redis.call('XLEN', KEYS[1])
 local excess = redis.call('HGET', KEYS[2], 'excess')
 if size > 0 and excess then

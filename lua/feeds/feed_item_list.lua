@@ -7,16 +7,14 @@
 -- more is 1 when there are older items. The items have at most 256 KiB together; a larger item is
 -- returned alone.
 -- Errors: WRONGTYPE. O(limit).
---@include time
 --@reads
 local bytes_most = 262144
-local now = now_ms()
 local from, limit = ARGV[1] == '' and '+' or '(' .. ARGV[1], tonumber(ARGV[2])
 local reply = { 0, now, 0 }
 local count, bytes, step = 0, 0, 4
 while true do
   local asked = math.min(step, limit - count + 1) -- one more than fits, to see whether there is one
-  local entries = redis.call('XREVRANGE', KEYS[1], from, '-', 'COUNT', digits(asked))
+  local entries = redis.call('XREVRANGE', KEYS[1], from, '-', 'COUNT', format('%d', asked))
   for _, entry in ipairs(entries) do
     local id, name, item = entry[1], entry[2][1], entry[2][2]
     if name ~= 'item' then

@@ -12,34 +12,31 @@
 -- its name. So its sequence numbers begin with the microsecond, above the ids that the old one may
 -- have used in the same millisecond.
 -- Errors: WRONGTYPE, nothing done. O(items); it drops at most 250, or as many as were pushed.
---@include time names expiry feed
 --@idempotent
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local size = redis.call('XLEN', KEYS[1])
 local is_there = size > 0 or redis.call('EXISTS', KEYS[1]) == 1
 local kept = redis.call('HMGET', KEYS[2], 'limit', 'excess')
 local is_new = #ARGV > 1 and not (is_there and kept[1])
-local at = is_new and is_there and expires_at({ KEYS[1] })
+local at = is_new and is_there and expiry_at({ KEYS[1] })
 local excess = is_there and tonumber(kept[2] or '0') or 0
 local limit = tonumber(ARGV[1]) or feed_limit(is_there, kept[1])
 local ms, seq = '0', '0'
 if #ARGV > 1 then
-  local id = is_there and '*' or string.format('%d-%d', now, (t[2] % 1000 + 1) * 1000000)
+  local id = is_there and '*' or format('%d-%d', now, (clock[2] % 1000 + 1) * 1000000)
   ms, seq = string.match(redis.call('XADD', KEYS[1], id, 'item', ARGV[2]), '^(%d+)-(%d+)$')
   id = ms .. '-*'
   for i = 3, #ARGV do
     redis.call('XADD', KEYS[1], id, 'item', ARGV[i])
   end
   if not is_there then
-    name_made(KEYS[1])
+    made = { KEYS[1] }
   end
   size = size + #ARGV - 1
   excess = math.max(excess, size - limit)
 end
 size, excess = feed_drop(size, excess, kept[2], math.max(250, #ARGV - 1))
-if #ARGV > 1 and digits(limit) ~= kept[1] then
-  redis.call('HSET', KEYS[2], 'limit', digits(limit))
+if #ARGV > 1 and format('%d', limit) ~= kept[1] then
+  redis.call('HSET', KEYS[2], 'limit', format('%d', limit))
 end
 if is_new then
   expire(KEYS, at)

@@ -1,6 +1,6 @@
 -- A feed is a stream. Each entry has one field, `item`, with the JSON text. A feed exists from its
--- first push until it is deleted or expires, also without items. This part must not know what an
--- item contains. Needs lib/time.lua.
+-- first push until it is deleted or expires, also without items. This module must not know what an
+-- item contains.
 -- KEYS[1]  the feed: the stream
 -- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many of its
 --          oldest items are still to be dropped; it expires with the feed
@@ -27,10 +27,10 @@ end
 local function feed_drop(size, excess, kept, most)
   local dropped = math.min(excess, most, size)
   if dropped > 0 then
-    redis.call('XTRIM', KEYS[1], 'MAXLEN', digits(size - dropped))
+    redis.call('XTRIM', KEYS[1], 'MAXLEN', format('%d', size - dropped))
   end
   if excess > dropped then
-    redis.call('HSET', KEYS[2], 'excess', digits(excess - dropped))
+    redis.call('HSET', KEYS[2], 'excess', format('%d', excess - dropped))
   elseif kept then
     redis.call('HDEL', KEYS[2], 'excess')
   end

@@ -4,11 +4,9 @@
 --@reply 1 passed, -1 stale: highest int
 -- highest is the fence itself if it passed, else the higher one.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time last_fence
-local now = now_ms()
-local fence, highest = tonumber(ARGV[1]), last_fence(KEYS[1])
+local fence, highest = tonumber(ARGV[1]), fence_last(KEYS[1])
 if fence < highest then
   return {-1, now, highest}
 end
-redis.call('SET', KEYS[1], digits(fence))
+redis.call('SET', KEYS[1], format('%d', fence))
 return {1, now, fence}

@@ -2,8 +2,6 @@
 -- KEYS[1]  the highest fence seen: counter, no TTL
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time last_fence
 --@flags allow-oom
-local now = now_ms()
-last_fence(KEYS[1]) -- UNLINK removes a key of any type
+fence_last(KEYS[1]) -- UNLINK removes a key of any type
 return { redis.call('UNLINK', KEYS[1]), now }

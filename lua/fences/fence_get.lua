@@ -3,6 +3,5 @@
 --@reply 0: highest int
 -- highest is 0 when there is none.
 -- Errors: WRONGTYPE. O(1).
---@include time last_fence
 --@reads
-return { 0, now_ms(), last_fence(KEYS[1]) }
+return { 0, now, fence_last(KEYS[1]) }

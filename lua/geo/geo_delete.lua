@@ -6,9 +6,7 @@
 --@reply -3 again: geo_again
 -- size is how many members it had.
 -- Errors: WRONGTYPE, nothing done. O(cells); Redis frees the memory in the background.
---@include time geo_cells
 --@flags allow-oom
-local now = now_ms()
 local cells, other, is_absent = geo_cells(now)
 if not cells then
   return other

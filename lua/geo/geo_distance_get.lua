@@ -9,9 +9,7 @@
 --@reply -3 again: geo_again
 -- The distance has 4 decimals. member is the first that is not in the set.
 -- Errors: WRONGTYPE. O(log M).
---@include time geo geo_cells
 --@reads
-local now = now_ms()
 local cells, other = geo_cells(now)
 if not cells then
   return other
@@ -26,4 +24,4 @@ end
 if KEYS[2] == KEYS[3] then
   return {0, now, redis.call('GEODIST', KEYS[2], ARGV[1], ARGV[2], ARGV[3])}
 end
-return {0, now, string.format('%.4f', geo_metres(at[1], at[2]) / geo_unit[ARGV[3]])}
+return {0, now, format('%.4f', geo_metres(at[1], at[2]) / geo_unit[ARGV[3]])}

@@ -8,9 +8,7 @@
 --@reply -3 again: geo_again
 -- added counts members that are new, updated members that were there before, moved or not.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
---@include time names expiry geo_cells geo_added
 --@idempotent
-local now = now_ms()
 local cells, other, is_new = geo_cells(now)
 if not cells then
   return other

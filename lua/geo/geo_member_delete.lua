@@ -6,9 +6,7 @@
 --@reply 1 removed, 0 absent
 --@reply -3 again: geo_again
 -- Errors: WRONGTYPE, nothing done. O(log M).
---@include time geo_cells
 --@flags allow-oom
-local now = now_ms()
 local cells, other = geo_cells(now)
 if not cells then
   return other

@@ -11,9 +11,7 @@
 -- ended is how many of KEYS[2..] were walked to their end. next_cursor is for the cell after them,
 -- '0' at its start.
 -- Errors: WRONGTYPE. O(page log M): it reads at most 2000 members of a cell, for a millisecond.
---@include time out_of_time geo geo_cells scan_page
 --@reads
-local now = now_ms()
 local cells, other = geo_cells(now)
 if not cells then
   return other

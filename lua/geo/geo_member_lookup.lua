@@ -6,9 +6,7 @@
 --@reply -3 again: geo_again
 -- There is a place for each member, in the order asked. The geohash of an absent member is ''.
 -- Errors: WRONGTYPE. O(N log M).
---@include time geo geo_cells
 --@reads
-local now = now_ms()
 local cells, other = geo_cells(now)
 if not cells then
   return other

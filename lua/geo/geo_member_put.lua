@@ -8,8 +8,6 @@
 --@reply -3 again: geo_again
 -- added is 1 or 0. The place is as stored, rounded to 52 bits.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
---@include time names expiry geo geo_cells geo_added
-local now = now_ms()
 local cells, other, is_new = geo_cells(now)
 if not cells then
   return other

@@ -12,8 +12,6 @@
 --@reply -3 again: geo_again
 -- other_cells: the set has members, and another number of cells.
 -- Errors: WRONGTYPE, nothing done. O(cells).
---@include time names expiry geo_size
-local now = now_ms()
 local size, cells, is_absent = geo_size()
 if not size then
   return cells
@@ -26,10 +24,10 @@ elseif size > 0 and wanted ~= cells then
 elseif size > 0 and #KEYS - 1 ~= cells then
   return {-3, now, cells}
 end
-local at = expiry_after(ARGV[2], now, expires_at({KEYS[1]}))
-redis.call('HSET', KEYS[1], 'cells', digits(wanted), 'size', digits(size), 'kept', '1')
+local at = expiry_after(ARGV[2], now, expiry_at({KEYS[1]}))
+redis.call('HSET', KEYS[1], 'cells', format('%d', wanted), 'size', format('%d', size), 'kept', '1')
 expire(KEYS, at)
 if is_absent then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 return {1, now, size, wanted, expiry_reply(at), is_absent and 1 or 0}

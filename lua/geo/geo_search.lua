@@ -17,9 +17,7 @@
 -- have looked at some 1000 members.
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell; the work for
 -- the others is bounded.
---@include time geo geo_cells geo_near
 --@reads
-local now = now_ms()
 local cells, other = geo_cells(now)
 if not cells then
   return other

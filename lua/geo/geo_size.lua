@@ -3,10 +3,9 @@
 --@reply 0: geo_set, exists int
 -- A set that does not exist has size 0 and the default number of cells.
 -- Errors: WRONGTYPE. O(1).
---@include time expiry geo_size
 --@reads
 local size, cells, is_absent = geo_size()
 if not size then
   return cells
 end
-return {0, now_ms(), size, cells, expiry_reply(expires_at(KEYS)), is_absent and 0 or 1}
+return {0, now, size, cells, expiry_reply(expiry_at(KEYS)), is_absent and 0 or 1}

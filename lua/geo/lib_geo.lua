@@ -1,5 +1,5 @@
--- Places and distances, as Redis computes them. This part needs no other, and must not know which
--- cell has which member.
+-- Places and distances, as Redis computes them. This module must not know which cell has which
+-- member.
 -- geo_places(key, members): the place of each member, all in one flat array. The geohash of an
 -- absent member is ''. O(N).
 --@shape geo_place: longitude real, latitude real, geohash text

@@ -2,9 +2,8 @@
 -- GEOADD, the cells, which expire with it. A hash of a member's name chooses its cell, so a member
 -- that moves stays in its cell. Only Redis knows how many cells a set has. So a caller first
 -- assumes the cells of a set without settings: KEYS[2..] are the cells it needs, and the last of
--- ARGV is how many cells it assumes the set to have. This part must not know which cell has which
+-- ARGV is how many cells it assumes the set to have. This module must not know which cell has which
 -- member: the caller chooses the cells.
---@include geo_default
 
 -- geo_cells(now): removes the last of ARGV. Returns how many cells the set has, nil, and whether
 -- there is no set yet. If KEYS[1] holds something else, it returns nil and an error. If the caller

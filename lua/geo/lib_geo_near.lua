@@ -2,8 +2,7 @@
 -- into squares around a bounding box. That box is too small where a circle or a box reaches beyond
 -- a pole (it looks at one side of the pole), and for a wide box (it takes w / cos for the length of
 -- a parallel's chord). The date line needs no special case. A search reads one cell, and must not
--- know the others. Needs lib/time.lua and geo/lib_geo.lua. A shape is {kind ('radius' or 'box'),
--- radius or width, height of a box, unit}.
+-- know the others. A shape is {kind ('radius' or 'box'), radius or width, height of a box, unit}.
 
 local NORTHMOST, BEYOND = math.rad(85.05112878), 1 + 1e-9
 -- In radians; any stored position is farther than this from the edge of any square.
@@ -44,12 +43,12 @@ end
 -- members otherwise. The caller sets its key, at [2].
 local function geo_ask(at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
-  local ask = {'GEOSEARCH', '', 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4],
-    order, 'WITHDIST', 'WITHHASH', 'COUNT', digits(most)}
+  local ask = {'GEOSEARCH', '', 'FROMLONLAT', at[1], at[2], 'BYRADIUS', format('%.17g', shape[2]), shape[4],
+    order, 'WITHDIST', 'WITHHASH', 'COUNT', format('%d', most)}
   if shape[1] == 'box' or width then
     ask[6] = 'BYBOX'
-    ask[7] = string.format('%.17g', width or shape[2])
-    table.insert(ask, 8, string.format('%.17g', height or shape[3]))
+    ask[7] = format('%.17g', width or shape[2])
+    table.insert(ask, 8, format('%.17g', height or shape[3]))
   end
   return ask, width ~= nil
 end
@@ -65,7 +64,7 @@ local function geo_near_wide(ask, at, shape, order, most)
   local asked, count_at = most, #ask
   ask[#ask + 1] = 'WITHCOORD' -- expensive: Redis prints each with 17 digits
   repeat
-    ask[count_at] = digits(asked)
+    ask[count_at] = format('%d', asked)
     found, inside = redis.call(unpack(ask)), {}
     for _, one in ipairs(found) do
       if #inside < most and geo_is_inside(at, one[4], shape) then

@@ -4,9 +4,7 @@
 --       that resource (lib/waiters.lua); a key without a hash tag has neither
 --@reply 1 removed, 0 absent
 -- Errors: none. O(waiters); Redis frees the memory in the background.
---@include time waiters
 --@flags allow-oom
-local now = now_ms()
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return {0, now}
 end

@@ -19,7 +19,6 @@
 -- smaller. A page ends when it has PAGE_BYTES, or after a millisecond. A text beyond TEXT_BYTES is
 -- cut. A match leaves most elements out, so with one more of them are looked at; fewer if the match
 -- is deep, since Redis compares it at each byte of an element.
---@include time out_of_time star_match key
 --@reads
 local STEP_BYTES, PAGE_BYTES, TEXT_BYTES, DEPTH = 65536, 131072, 1048576, 64
 local limit, match, glob, depth = tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -28,7 +27,6 @@ if match == '' then
   STEPS, STEP_COUNT, glob = 25, 10, '*'
 end
 local SCANS = {set = 'SSCAN', hash = 'HSCAN', zset = 'ZSCAN'}
-local now = now_ms()
 local kind, _, size = key_state(KEYS[1])
 if kind == 'none' then
   return {-1, now}
@@ -72,7 +70,7 @@ end
 -- page_step(from, after): adds the elements of the step `from` whose digests are above `after` ('':
 -- all). Returns the next cursor, nil when Redis does not know the step.
 local function page_step(from, after)
-  local found = redis.pcall(SCANS[kind], KEYS[1], from, 'MATCH', glob, 'COUNT', digits(count))
+  local found = redis.pcall(SCANS[kind], KEYS[1], from, 'MATCH', glob, 'COUNT', format('%d', count))
   if found.err then
     return nil
   end
@@ -99,16 +97,16 @@ local _, is_match = star_match(match)
 -- page_range(from): adds a step of a list, whose cursors are indexes.
 local function page_range(from)
   local index = tonumber(from)
-  for _, value in ipairs(redis.call('LRANGE', KEYS[1], from, digits(index + count - 1))) do
+  for _, value in ipairs(redis.call('LRANGE', KEYS[1], from, format('%d', index + count - 1))) do
     if is_full() then
       break
     end
     if is_match(value) then
-      add_element(value, digits(index))
+      add_element(value, format('%d', index))
     end
     index = index + 1
   end
-  return index < size and digits(index) or '0'
+  return index < size and format('%d', index) or '0'
 end
 
 local cursor = step

@@ -3,7 +3,5 @@
 --@reply 0: key_state
 -- The type is 'none' when there is no key.
 -- Errors: none. O(1).
---@include time key
 --@reads
-local now = now_ms()
 return {0, now, key_state(KEYS[1])}

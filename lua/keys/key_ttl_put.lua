@@ -6,9 +6,7 @@
 --@reply 1: key_state
 --@reply 0 absent
 -- Errors: none. O(waiters).
---@include time key waiters
 --@flags allow-oom
-local now = now_ms()
 local kind, _, size = key_state(KEYS[1])
 if kind == 'none' then
   return {0, now}
@@ -18,6 +16,6 @@ if ARGV[1] == '' then
   return {1, now, kind, -1, size}
 end
 local expires_at = now + tonumber(ARGV[1])
-redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
+redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
 waiters_wake_all(KEYS[2], KEYS[3], ARGV[1] + 1) -- Redis removes a key after its instant, not at it
 return {1, now, kind, expires_at, size}

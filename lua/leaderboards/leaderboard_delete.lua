@@ -3,9 +3,7 @@
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 --@reply 1 removed, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time board
 --@flags allow-oom
-local now = now_ms()
 if not read_board(KEYS[1]) then
   return {-1, now}
 end

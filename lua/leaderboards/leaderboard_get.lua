@@ -3,9 +3,7 @@
 --@reply 0: leaderboard
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
---@include time expiry board
 --@reads
-local now = now_ms()
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now}

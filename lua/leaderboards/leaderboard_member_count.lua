@@ -4,9 +4,7 @@
 --@reply 0: count int
 --@reply -1 no_board
 -- Errors: WRONGTYPE. O(log n).
---@include time board board_order
 --@reads
-local now = now_ms()
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now}

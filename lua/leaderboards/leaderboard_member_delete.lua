@@ -3,9 +3,7 @@
 -- ARGV  1 the member
 --@reply 1 removed, -1 no_board, -2 no_member
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time board
 --@flags allow-oom
-local now = now_ms()
 local board = read_board(KEYS[1])
 local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then

@@ -4,9 +4,7 @@
 --@reply 0: board_member
 --@reply -1 no_board, -2 no_member
 -- Errors: WRONGTYPE. O(log n).
---@include time board board_order
 --@reads
-local now = now_ms()
 local board = read_board(KEYS[1])
 local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then

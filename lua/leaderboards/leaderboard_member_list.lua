@@ -6,9 +6,7 @@
 --@reply 0: board_page
 --@reply -1 no_board
 -- Errors: WRONGTYPE. O(log n + page).
---@include time board board_order
 --@reads
-local now = now_ms()
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now}

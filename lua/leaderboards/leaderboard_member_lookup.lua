@@ -7,9 +7,7 @@
 -- dimensions has a line for each. There is an item for each member, in the order asked; an absent
 -- member has the position -1 and the element ''.
 -- Errors: WRONGTYPE. O(members log n).
---@include time board board_order
 --@reads
-local now = now_ms()
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now}

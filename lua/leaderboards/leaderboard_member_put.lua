@@ -14,11 +14,7 @@
 -- of them are ahead of this new one; its position is -1. A new member may push out the last one.
 -- Scores that do not change keep their arrival, and so the member its place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time names expiry board
 --@idempotent
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = (now_us - now_us % 1000) / 1000
 local member, adds = ARGV[1], ARGV[2] == 'add'
 local board = read_board(KEYS[1])
 local is_new = not board
@@ -71,7 +67,7 @@ if is_new then
   redis.call('HLEN', KEYS[2])
   redis.call('UNLINK', KEYS[2], KEYS[3])
   redis.call('HSET', KEYS[1], 'dimensions', board.text)
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 if not is_same then
   -- The ranks come first: if they are not a sorted set, it fails here, and not halfway. The old
@@ -80,10 +76,10 @@ if not is_same then
   redis.call('ZADD', KEYS[3], '0', element)
   local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1
   redis.call('HSET', KEYS[2], member, place)
-  redis.call('HSET', KEYS[1], 'last', digits(arrival))
+  redis.call('HSET', KEYS[1], 'last', format('%d', arrival))
   local size = had_ranks and 0 or redis.call('ZCARD', KEYS[3])
   if size == 1 then -- the ranks, and maybe the places, are new keys
-    expire(KEYS, expires_at(KEYS))
+    expire(KEYS, expiry_at(KEYS))
   elseif board.max and size > board.max then
     drop_last(KEYS[2], KEYS[3], #scores, size - board.max)
   end

@@ -16,11 +16,7 @@
 -- unknown: the board has the dimensions, a line each, and not all that are named.
 -- If its scores do not change, a member keeps its arrival, and so its rank among equals.
 -- Errors: WRONGTYPE, nothing done. O(members log n).
---@include time names expiry board
 --@idempotent parts
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = (now_us - now_us % 1000) / 1000
 local named = tonumber(ARGV[1])
 local largest, removals = tonumber(ARGV[named + 2]), tonumber(ARGV[named + 3])
 local first_put = named + 4 + removals
@@ -93,13 +89,13 @@ if is_new then
   -- An old board whose first key alone was deleted left these.
   redis.call('UNLINK', KEYS[2], KEYS[3])
   redis.call('HSET', KEYS[1], 'dimensions', board.text)
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 -- Members are added before others are removed: a key without members would lose its TTL.
 if #add > 0 then
   redis.call('ZADD', KEYS[3], unpack(add))
   redis.call('HSET', KEYS[2], unpack(set))
-  redis.call('HSET', KEYS[1], 'last', digits(arrival))
+  redis.call('HSET', KEYS[1], 'last', format('%d', arrival))
 end
 if #remove > 0 then
   redis.call('ZREM', KEYS[3], unpack(remove))
@@ -109,7 +105,7 @@ if #delete > 0 then
   removed = redis.call('HDEL', KEYS[2], unpack(delete))
 end
 if size == 0 and #add > 0 then -- the ranks, and maybe the places, are new keys
-  expire(KEYS, expires_at(KEYS))
+  expire(KEYS, expiry_at(KEYS))
 end
 size = redis.call('ZCARD', KEYS[3])
 local dropped = 0

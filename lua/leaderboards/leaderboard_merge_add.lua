@@ -10,8 +10,6 @@
 -- no_source, differs: the source does not exist any more, or has other dimensions now; what was
 -- built is deleted. lost: another number of members was built before.
 -- Errors: WRONGTYPE, nothing done. O(MERGE_STEP) in HSCAN's sense.
---@include time board board_merge
-local now = now_ms()
 local number, weight, aggregate = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local board = read_board(KEYS[1])
 local is_fit = board and board.text == ARGV[5]
@@ -22,5 +20,5 @@ end
 if redis.call('HLEN', KEYS[3]) ~= tonumber(ARGV[6]) then
   return {-3, now}
 end
-local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', digits(MERGE_STEP))
+local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', format('%d', MERGE_STEP))
 return merge_add(now, KEYS[3], step[1], step[2], board.names, number, weight, aggregate, ARGV[7] == 'intersection')

@@ -9,9 +9,7 @@
 -- leaderboard_merge_end answered the request. A source's number is from 0; -1 is the board itself,
 -- which has members.
 -- Errors: WRONGTYPE, nothing done. O(sources), at most 100.
---@include time board
 --@idempotent
-local now = now_ms()
 local first
 for i = 3, #KEYS do
   local source = read_board(KEYS[i])

@@ -11,11 +11,7 @@
 -- built.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); Redis frees the old members in the
 -- background.
---@include time names expiry board
 --@idempotent
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = math.floor(now_us / 1000)
 local size, board_keys = tonumber(ARGV[2]), {KEYS[1], KEYS[2], KEYS[3]}
 local board = read_board(KEYS[1])
 local old_size = redis.call('ZCARD', KEYS[3])
@@ -41,9 +37,9 @@ if size > 0 then
   redis.call('RENAME', KEYS[4], KEYS[2])
   redis.call('RENAME', KEYS[5], KEYS[3])
 end
-redis.call('HSET', KEYS[1], 'dimensions', ARGV[1], 'last', digits(math.max(board and board.last or 0, now_us)))
-expire(board_keys, expires_at(board_keys))
+redis.call('HSET', KEYS[1], 'dimensions', ARGV[1], 'last', format('%d', math.max(board and board.last or 0, now_us)))
+expire(board_keys, expiry_at(board_keys))
 if not board then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 return board_reply(1, now, ARGV[1], size, board and board.max)

@@ -11,14 +11,13 @@
 -- next_cursor is '0' at the end. no_source, differs: the source, whose number is from 0, does not
 -- exist any more, or has other dimensions now.
 -- Errors: WRONGTYPE. O(MERGE_STEP), the COUNT of an HSCAN, which may return more.
---@include time board board_merge
 --@reads
-local now, number = now_ms(), tonumber(ARGV[2])
+local number = tonumber(ARGV[2])
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now, number - 1}
 elseif board.text ~= ARGV[3] then
   return {-2, now, number - 1, board.text, ARGV[3]}
 end
-local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', digits(MERGE_STEP))
+local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', format('%d', MERGE_STEP))
 return {0, now, step[1], step[2]}

@@ -8,8 +8,6 @@
 --@reply -3 lost
 -- lost: another number of members was built before.
 -- Errors: WRONGTYPE, nothing done. O(members).
---@include time board board_merge
-local now = now_ms()
 if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[6]) then
   return {-3, now}
 end

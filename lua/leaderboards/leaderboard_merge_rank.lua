@@ -12,13 +12,11 @@
 -- this member in this dimension is too large; what was built is deleted.
 -- Errors: WRONGTYPE, nothing done. O(STEP log n), where STEP is the COUNT of an HSCAN, which may
 -- return more.
---@include time board
 local STEP, KEPT_MS = 50, 60000
-local now = now_ms()
 if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[3]) or redis.call('ZCARD', KEYS[2]) ~= tonumber(ARGV[4]) then
   return {-3, now}
 end
-local step = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', digits(STEP))
+local step = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', format('%d', STEP))
 local found, names, needed = step[2], names_of(ARGV[2]), tonumber(ARGV[5])
 local add, remove = {}, {}
 for i = 1, #found, 2 do
@@ -40,6 +38,6 @@ end
 if #remove > 0 then
   redis.call('HDEL', KEYS[1], unpack(remove))
 end
-redis.call('PEXPIRE', KEYS[1], digits(KEPT_MS))
-redis.call('PEXPIRE', KEYS[2], digits(KEPT_MS))
+redis.call('PEXPIRE', KEYS[1], format('%d', KEPT_MS))
+redis.call('PEXPIRE', KEYS[2], format('%d', KEPT_MS))
 return {0, now, step[1], redis.call('ZCARD', KEYS[2]), redis.call('HLEN', KEYS[1])}

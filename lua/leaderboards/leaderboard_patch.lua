@@ -7,14 +7,12 @@
 --@reply -1 absent
 -- dropping: the board had more members than it is to keep, and some were dropped; call again.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n).
---@include time expiry board
-local now = now_ms()
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now}
 end
 local size = redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, if it is not a sorted set
-local max, at = board.max, expires_at(KEYS)
+local max, at = board.max, expiry_at(KEYS)
 if ARGV[2] ~= '' then
   max = tonumber(ARGV[2])
   redis.call('HLEN', KEYS[2])

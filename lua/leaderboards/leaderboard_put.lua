@@ -10,8 +10,6 @@
 -- differs: it has these dimensions, and members.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). Keys that an old board left, when only its
 -- first key was deleted, are removed; Redis frees their memory in the background.
---@include time names expiry board
-local now = now_ms()
 local board, max = read_board(KEYS[1]), tonumber(ARGV[3])
 local size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
@@ -28,10 +26,10 @@ else
 end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1])
 if max and not board then
-  redis.call('HSET', KEYS[1], 'max_members', digits(max))
+  redis.call('HSET', KEYS[1], 'max_members', format('%d', max))
 end
 expire(KEYS, expiry_after(ARGV[2], now, false))
 if not board then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 return board_reply(board and 1 or 2, now, ARGV[1], size, max)

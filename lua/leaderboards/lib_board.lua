@@ -1,9 +1,8 @@
--- What a board is in Redis: its three keys, and the form of a place. Needs lib/time.lua;
--- board_reply also needs lib/expiry.lua. This part must not know in which order members are listed.
--- A board ranks members by one score of 53 bits, or by two to four of 32 bits, exactly. A sorted
--- set's score is a double, which cannot hold an arrival beside a score, or two scores. So all its
--- scores are 0, and Redis orders its members by their bytes. KEYS, in this order; all three expire
--- together:
+-- What a board is in Redis: its three keys, and the form of a place. This module must not know in
+-- which order members are listed. A board ranks members by one score of 53 bits, or by two to four
+-- of 32 bits, exactly. A sorted set's score is a double, which cannot hold an arrival beside a
+-- score, or two scores. So all its scores are 0, and Redis orders its members by their bytes. KEYS,
+-- in this order; all three expire together:
 --   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us),
 --                    max_members (how many are kept; without it all)
 --   ...:places       hash: member to place
@@ -62,7 +61,7 @@ end
 -- script that writes reads the size first: the ranks may have another type.
 --@shape leaderboard: dimensions text, size int, max_members int, expires_at_ms int
 local function board_reply(outcome, now, text, size, max)
-  return {outcome, now, text, size, max or -1, expiry_reply(expires_at(KEYS))}
+  return {outcome, now, text, size, max or -1, expiry_reply(expiry_at(KEYS))}
 end
 
 -- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks,
@@ -70,8 +69,8 @@ end
 local DROP_STEP = 500
 local function drop_last(places, ranks, dimensions, count)
   local _, head = form_of(dimensions)
-  local dropped = redis.call('ZRANGE', ranks, digits(-math.min(count, DROP_STEP)), '-1')
-  redis.call('ZREMRANGEBYRANK', ranks, digits(-#dropped), '-1')
+  local dropped = redis.call('ZRANGE', ranks, format('%d', -math.min(count, DROP_STEP)), '-1')
+  redis.call('ZREMRANGEBYRANK', ranks, format('%d', -#dropped), '-1')
   for i, element in ipairs(dropped) do
     dropped[i] = string.sub(element, head + ARRIVAL + 1)
   end
@@ -90,7 +89,7 @@ local function bound(board, size, max)
   if excess > DROP_STEP then
     return false
   elseif max then
-    redis.call('HSET', KEYS[1], 'max_members', digits(max))
+    redis.call('HSET', KEYS[1], 'max_members', format('%d', max))
   else
     redis.call('HDEL', KEYS[1], 'max_members')
   end

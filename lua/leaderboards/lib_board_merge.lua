@@ -1,7 +1,7 @@
 -- The unfinished result of a merge of boards, under a separate key: a hash with a TTL. It has for
 -- each member a place, the number of the last source that has the member, from 1, and the number of
--- each dimension, from 1, whose score is too large so far. This part must not know how the members
--- will be ranked. Needs lib/time.lua and leaderboards/lib_board.lua.
+-- each dimension, from 1, whose score is too large so far. This module must not know how the
+-- members will be ranked.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose
@@ -71,6 +71,6 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
   if #write > 0 then
     redis.call('HSET', key, unpack(write))
   end
-  redis.call('PEXPIRE', key, digits(MERGE_KEPT_MS))
+  redis.call('PEXPIRE', key, format('%d', MERGE_KEPT_MS))
   return {0, now, cursor, redis.call('HLEN', key)}
 end

@@ -1,7 +1,7 @@
 -- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of
 -- the sorted set. 'asc' has the lowest scores first, but equal scores still by arrival: groups of
--- equals come from the back, each group from its front. This part only reads, and must not know any
--- key of the board except its ranks. Needs lib/time.lua and leaderboards/lib_board.lua.
+-- equals come from the back, each group from its front. This module only reads, and must not know
+-- any key of the board except its ranks.
 
 -- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of the
 -- elements whose place begins with these bytes. No arrival begins with byte 255. O(log n).
@@ -30,7 +30,7 @@ end
 local function ascending(ranks, from, to, dimensions)
   -- It reads from the back, and reverses each run of equals. The runs at both ends may be parts of
   -- larger groups, of which the page needs another part: these are read again.
-  local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
+  local back = redis.call('ZRANGE', ranks, format('%d', from), format('%d', to), 'REV')
   local elements, n, start = {}, #back, 1
   local _, head_bytes = form_of(dimensions)
   local head = n > 0 and string.sub(back[1], 1, head_bytes)
@@ -47,7 +47,7 @@ local function ascending(ranks, from, to, dimensions)
       local first, last = equals_of(ranks, head)
       local listed_before = from + start - 1 - (redis.call('ZCARD', ranks) - 1 - last)
       local at = first + listed_before
-      local part = redis.call('ZRANGE', ranks, digits(at), digits(at + stop - start))
+      local part = redis.call('ZRANGE', ranks, format('%d', at), format('%d', at + stop - start))
       for i = 1, #part do
         elements[start + i - 1] = part[i]
       end
@@ -90,7 +90,7 @@ local function page_at(now, ranks, board, order, first, behind, offset, count)
   if from > to then
     return {0, now, board.text, -1, from, elements}
   elseif order == 'desc' then
-    elements = redis.call('ZRANGE', ranks, digits(from), digits(to))
+    elements = redis.call('ZRANGE', ranks, format('%d', from), format('%d', to))
   else
     elements = ascending(ranks, from, to, #board.names)
   end

@@ -1,5 +1,5 @@
 -- Days are numbers since 1970-01-01 (UTC), by Redis's clock: the clock of a caller may be wrong.
--- This part needs no other, and must not know what is counted per day.
+-- This module must not know what is counted per day.
 -- day_of(now): the number of today. day_is_wrong(now, expected): whether today is not `expected`,
 -- the day that the caller took for today; '' is never wrong.
 local function day_of(now)

@@ -1,10 +1,9 @@
 -- The expiry of a resource with one or several keys. All of them expire at the same instant. An
--- expiry is in Unix ms; false means never. This part must not know what the resource is. Needs
--- lib/time.lua.
+-- expiry is in Unix ms; false means never. This module must not know what the resource is.
 
--- expires_at(keys): the expiry of the first key that exists. Call it before a write that makes keys
+-- expiry_at(keys): the expiry of the first key that exists. Call it before a write that makes keys
 -- or drops their TTL. O(keys).
-local function expires_at(keys)
+local function expiry_at(keys)
   for _, key in ipairs(keys) do
     local at = redis.call('PEXPIRETIME', key)
     if at ~= -2 then
@@ -28,7 +27,7 @@ end
 local function expire(keys, at)
   for _, key in ipairs(keys) do
     if at then
-      redis.call('PEXPIREAT', key, digits(at))
+      redis.call('PEXPIREAT', key, format('%d', at))
     else
       redis.call('PERSIST', key)
     end

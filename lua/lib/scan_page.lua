@@ -1,8 +1,8 @@
 -- scan_page(command, key, cursor, match, limit): one page of the members of a set (SSCAN), a sorted
 -- set (ZSCAN) or the fields of a hash (HSCAN). `cursor` is '0' to begin, or as returned before;
 -- `match` is a glob, '' for all. Returns the members and the next cursor, '0' at the end; nil for
--- an invalid cursor. A page takes at most 100 steps of 20 members, and a millisecond. This part
--- must not know what the members are. Needs lib/out_of_time.lua.
+-- an invalid cursor. A page takes at most 100 steps of 20 members, and a millisecond. This module
+-- must not know what the members are.
 -- A step of the scan may return more members than fit on the page: Redis returns a small set in one
 -- step, whatever COUNT is. They are then listed in the order of a digest, and the cursor has the
 -- last digest listed. So members that are added or removed between two pages do not move the

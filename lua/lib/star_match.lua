@@ -1,8 +1,7 @@
 -- star_match(match): prepares a request's `match` (service/call/match.h). It is literal, except
 -- that '*', at most twice, matches any bytes; '' matches all. Returns the literal text before the
 -- first star, and a function that returns whether a text matches. A Lua pattern is not used: its
--- backtracking would take a fifth of a second. This part needs no other, and must not know what the
--- texts are.
+-- backtracking would take a fifth of a second. This module must not know what the texts are.
 local function star_match(match)
   local parts = {} -- between its stars
   for part in string.gmatch(match .. '*', '([^*]*)%*') do

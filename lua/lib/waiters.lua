@@ -1,5 +1,5 @@
 -- The wait queue of one resource: first come, first served over all daemons. It must not know what
--- the resource is. Needs lib/time.lua.
+-- the resource is.
 --   waiters  sorted set, which lives as long as any of its waiters can wait:
 --              <ticket>   a waiter, by its arrival, Unix us
 --              o<ticket>  the offer to a waiter that was called, by the end of the offer, Unix ms
@@ -18,7 +18,7 @@
 -- and such a daemon does not become a watcher.
 local OFFER_MS, UNHEARD_MS, PROBE_MS, WAITERS_MS = 1000, 200, 200, 62000
 local ARRIVALS = 100000000000000 -- marks are below it, until the year 5138
-local WAITING = digits(ARRIVALS)
+local WAITING = format('%d', ARRIVALS)
 
 -- There are few functions here, and some are inside of others: whenever a script runs, each of them
 -- costs a quarter of a command.
@@ -39,7 +39,7 @@ end
 -- connection received it.
 local function waiters_tell(channel, ticket, in_ms)
   local instance, number = string.match(ticket, '^(%x+)%.(%x+)')
-  return waiters_publish(channel, instance, number .. ' ' .. digits(in_ms)) ~= 0
+  return waiters_publish(channel, instance, number .. ' ' .. format('%d', in_ms)) ~= 0
 end
 
 -- waiters_count(key): the number of waiters. O(log waiters).
@@ -52,7 +52,7 @@ end
 local function waiters_find_head(w)
   local count = next(w.dead) and -1 or #w.called + #w.late + 1
   w.head = nil
-  for _, ticket in ipairs(redis.call('ZRANGE', w.key, WAITING, '+inf', 'BYSCORE', 'LIMIT', '0', digits(count))) do
+  for _, ticket in ipairs(redis.call('ZRANGE', w.key, WAITING, '+inf', 'BYSCORE', 'LIMIT', '0', format('%d', count))) do
     if not w.until_of[ticket] and not w.late[ticket] and not w.dead[waiters_instance(ticket)] then
       w.head = ticket
       return
@@ -98,7 +98,7 @@ local function waiters_read(channel, key, now, asking)
   -- Most wait queues have few marks: one command reads them and the first tickets.
   local from, page = 0, nil
   repeat
-    page = redis.call('ZRANGE', key, digits(from), digits(from + 15), 'WITHSCORES')
+    page = redis.call('ZRANGE', key, format('%d', from), format('%d', from + 15), 'WITHSCORES')
     for i = 1, #page, 2 do
       local instance, score = waiters_instance(page[i]), tonumber(page[i + 1])
       if not instance then
@@ -181,6 +181,11 @@ local function waiters_is_next(w, now_us, waited_us)
   return tonumber(arrival) < tonumber(redis.call('ZSCORE', w.key, w.head))
 end
 
+-- waiters_has_turn(w, waited_us): whether the request was called, or is next and no one is called.
+local function waiters_has_turn(w, waited_us)
+  return w.is_called or not w.called[1] and waiters_is_next(w, now_us, waited_us)
+end
+
 -- waiters_join(w, now_us, waited_us): the ticket of the request joins the wait queue, behind the
 -- tickets that came before. A ticket that was dropped keeps its place.
 local function waiters_join(w, now_us, waited_us)
@@ -189,7 +194,7 @@ local function waiters_join(w, now_us, waited_us)
     local last = redis.call('ZRANGE', w.key, '-1', '-1', 'WITHSCORES')[2]
     arrival = math.max(arrival, tonumber(last) + 1)
   end
-  redis.call('ZADD', w.key, 'NX', digits(arrival), w.asking)
+  redis.call('ZADD', w.key, 'NX', format('%d', arrival), w.asking)
   redis.call('PEXPIRE', w.key, WAITERS_MS)
   if not w.head then
     w.head = w.asking
@@ -207,7 +212,7 @@ end
 
 -- waiters_call(w, ticket, until_ms): offers the resource to the ticket until that instant.
 local function waiters_call(w, ticket, until_ms)
-  redis.call('ZADD', w.key, digits(until_ms), 'o' .. ticket)
+  redis.call('ZADD', w.key, format('%d', until_ms), 'o' .. ticket)
   w.called[#w.called + 1], w.until_of[ticket] = ticket, until_ms
   waiters_find_head(w)
 end
@@ -256,7 +261,7 @@ local function waiters_watch(w, at_ms)
       instance ~= waiters_instance(w.asking) and redis.call('ZSCORE', w.key, member) then
       silent[instance] = true
       if waiters_tell(w.channel, member, PROBE_MS) then
-        redis.call('ZADD', w.key, digits(w.now + PROBE_MS), 'w' .. member)
+        redis.call('ZADD', w.key, format('%d', w.now + PROBE_MS), 'w' .. member)
       end
     end
   end
@@ -275,7 +280,7 @@ local function waiters_watch(w, at_ms)
       local instance = waiters_instance(ticket) or ''
       if instance ~= '' and not but[instance] and not silent[instance] and
         (ticket == w.asking or waiters_tell(w.channel, ticket, at - w.now)) then
-        redis.call('ZADD', w.key, digits(at), 'w' .. ticket)
+        redis.call('ZADD', w.key, format('%d', at), 'w' .. ticket)
         w.watchers[#w.watchers + 1] = { ticket = ticket, at_ms = at }
         if ticket == w.asking then
           w.look_at = math.min(at, w.look_at or math.huge)
@@ -317,7 +322,7 @@ local function waiters_wake_all(channel, key, in_ms)
     notified[start] = true
     if instance and not notified[instance] then
       notified[instance] = true
-      waiters_publish(channel, instance, '! ' .. digits(in_ms))
+      waiters_publish(channel, instance, '! ' .. format('%d', in_ms))
     end
   end
 end

@@ -1,5 +1,5 @@
--- What a lock is in Redis, and each change of it. This part must not know the order of waiters, or
--- how the next fence is chosen. Needs lib/time.lua and lib/waiters.lua.
+-- What a lock is in Redis, and each change of it. This module must not know the order of waiters,
+-- or how the next fence is chosen.
 -- A lock is a hash with the TTL of its last holder: fence (the highest given out with it), owner,
 -- mode, metadata, and what lock_acquire adds:
 --   exclusive  `t:<token hash>`: the instant of acquisition, for each token of the one holder
@@ -9,7 +9,8 @@
 -- A hash that lock_acquire did not make raises WRONGTYPE. A lock is without a TTL after a script
 -- that was cut short, or after PUT /keys/{key}/ttl. It then counts as held for LOCK_LONGEST_MS, the
 -- longest ttl there is, from the first call on that may change it.
-local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
+local LOCK_KEYS, LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 4, 86400000
+local LOCK_RELEASED_MS = '60000'
 
 local function foreign_lock()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
@@ -57,8 +58,8 @@ local function lock_read(key, readers_key, now)
     lock.is_endless, lock.expires_at_ms = true, now + LOCK_LONGEST_MS
   end
   if lock.mode == 'shared' then
-    lock.holder_count = redis.call('ZCOUNT', readers_key, digits(now), '+inf')
-    local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100')
+    lock.holder_count = redis.call('ZCOUNT', readers_key, format('%d', now), '+inf')
+    local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. format('%d', now), 'BYSCORE', 'LIMIT', '0', '100')
     for i, fence in ipairs(ended) do
       lock.gone[i] = lock_reader(lock, fence) or { fence = fence, tokens = {} }
     end
@@ -75,14 +76,14 @@ end
 
 -- lock_time_reader(lock, reader, expires_at_ms): sets when its lease ends. O(log readers).
 local function lock_time_reader(lock, reader, expires_at_ms)
-  redis.call('ZADD', lock.readers_key, digits(expires_at_ms), reader.fence)
+  redis.call('ZADD', lock.readers_key, format('%d', expires_at_ms), reader.fence)
 end
 
 -- lock_settle(lock): removes the readers whose lease expired, and gives a lock without a TTL one.
 -- Call it before any other change of the lock.
 local function lock_settle(lock)
   if lock.is_endless then
-    redis.call('PEXPIREAT', lock.key, digits(lock.expires_at_ms))
+    redis.call('PEXPIREAT', lock.key, format('%d', lock.expires_at_ms))
   end
   for _, reader in ipairs(lock.gone) do
     lock_forget_reader(lock, reader)
@@ -135,7 +136,8 @@ end
 -- lock_write_reader(lock, reader, expires_at_ms): writes a reader that is new or changed.
 local function lock_write_reader(lock, reader, expires_at_ms)
   redis.call('HSET', lock.key, 'r:' .. reader.fence,
-    table.concat(reader.tokens, ' ') .. '\t' .. digits(#reader.metadata) .. '\t' .. reader.metadata .. reader.owner)
+    table.concat(reader.tokens, ' ') .. '\t' .. format('%d', #reader.metadata) .. '\t' .. reader.metadata ..
+      reader.owner)
   lock_time_reader(lock, reader, expires_at_ms)
   lock_keep_for_readers(lock)
 end
@@ -143,7 +145,7 @@ end
 -- lock_renew(lock, grant, expires_at_ms): makes the grant last until then.
 local function lock_renew(lock, grant, expires_at_ms)
   if lock.mode == 'exclusive' then
-    redis.call('PEXPIREAT', lock.key, digits(expires_at_ms))
+    redis.call('PEXPIREAT', lock.key, format('%d', expires_at_ms))
     lock.expires_at_ms = expires_at_ms
   else
     lock_time_reader(lock, grant, expires_at_ms)
@@ -183,7 +185,7 @@ local function lock_holds_of(lock, fence)
   if not lock then
     return 0
   elseif lock.mode == 'exclusive' then
-    return digits(lock.fence) == fence and lock.holds or 0
+    return format('%d', lock.fence) == fence and lock.holds or 0
   end
   local expires_at_ms = tonumber(redis.call('ZSCORE', lock.readers_key, fence))
   local reader = expires_at_ms and expires_at_ms >= lock.now and lock_reader(lock, fence)
@@ -200,7 +202,7 @@ local function lock_holders(lock, has_metadata)
     return { lock.owner, lock.fence, lock.holds, lock.expires_at_ms, metadata }
   end
   local list = {}
-  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), '+inf', 'BYSCORE', 'LIMIT', '0', '16',
+  local flat = redis.call('ZRANGE', lock.readers_key, format('%d', lock.now), '+inf', 'BYSCORE', 'LIMIT', '0', '16',
     'WITHSCORES')
   for i = 1, #flat, 2 do
     local reader = lock_reader(lock, flat[i])

@@ -31,89 +31,65 @@
 -- each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
---@include time names
-local LOCK_KEYS, LOCK_FIXED_FIELDS = 4, 4 -- as in lib_lock.lua, which most calls do not reach
-local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = (now_us - now_us % 1000) / 1000
-local expires_at = now + ttl_ms
-
-local function take_alone(key, fence_text)
-  redis.call('HSET', key, 'fence', fence_text, 'owner', owner, 'mode', 'exclusive', 'metadata', metadata,
-    't:' .. new_hash, digits(now))
-  redis.call('PEXPIREAT', key, digits(expires_at))
-  name_made(key)
-end
-
--- Most calls acquire one lock without waiters, which is free, or which another client holds in
--- exclusive mode. They return before the other libraries, so that none of their functions is made:
--- that saves Redis two fifths of the time.
-local is_usual = not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared'
+--@plain
+-- One lock without waiters that is free, or that another client holds in exclusive mode.
+local is_usual = #KEYS == LOCK_KEYS and ARGV[4] == '' and ARGV[7] ~= 'shared'
 local existing = is_usual and redis.call('EXISTS', KEYS[1], KEYS[4])
-if existing == 1 and ticket == '' then
-  local fence, its_owner, its_mode = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner', 'mode'))
-  if its_mode == 'exclusive' and tonumber(fence or '') and its_owner then
+if existing == 1 and ARGV[8] == '' then
+  local fence, owner, mode = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner', 'mode'))
+  if mode == 'exclusive' and tonumber(fence or '') and owner then
     local holds, ends_at = redis.call('HLEN', KEYS[1]) - LOCK_FIXED_FIELDS, redis.call('PEXPIRETIME', KEYS[1])
     if holds > 0 and ends_at > 0 then
-      return { 0, now, ends_at, 0, 0, 1, its_mode, ends_at, its_owner, fence + 0, holds, ends_at, '' }
+      reply = { 0, now, ends_at, 0, 0, 1, mode, ends_at, owner, fence + 0, holds, ends_at, '' }
     end
   end
-end
--- One SET reads the last fence and writes the next one. A value that is not a fence is restored,
--- and the code below `@otherwise` refuses it.
-if existing == 0 then
-  local fence, fence_text = now_us, digits(now_us)
-  local last = redis.call('SET', KEYS[2], fence_text, 'KEEPTTL', 'GET')
-  if last and not string.find(last, '^%d+$') then
+elseif existing == 0 then
+  -- One SET reads the last fence and writes the next one. A value that is not a fence is restored,
+  -- and the operation refuses it.
+  local fence, text, expires_at = now_us, format('%d', now_us), now + ARGV[1]
+  local last = redis.call('SET', KEYS[2], text, 'KEEPTTL', 'GET')
+  if last and not last:find('^%d+$') then
     redis.call('SET', KEYS[2], last, 'KEEPTTL')
   else
     if last and last + 0 >= fence then -- Redis's clock went back
       fence = last + 1
-      fence_text = digits(fence)
-      redis.call('SET', KEYS[2], fence_text, 'KEEPTTL')
+      text = format('%d', fence)
+      redis.call('SET', KEYS[2], text, 'KEEPTTL')
     end
-    take_alone(KEYS[1], fence_text)
-    return { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }, new_hash, ttl_ms + 0
+    redis.call('HSET', KEYS[1], 'fence', text, 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
+      't:' .. ARGV[5], format('%d', now))
+    redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
+    made = { KEYS[1] }
+    reply, proves, lasts_ms = { 1, now, ARGV[2], 'exclusive', 1, expires_at, ARGV[6], fence }, ARGV[5], ARGV[1] + 0
   end
 end
-
---@otherwise last_fence waiters lock
--- next_fence(key, last): writes the fence that comes after the last one, and returns it as number
--- and text.
-local function next_fence(key, last)
-  local fence = math.max(last + 1, now_us)
-  local text = digits(fence)
-  redis.call('SET', key, text, 'KEEPTTL')
-  return fence, text
-end
+--@operation
+local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
+local expires_at = now + ttl_ms
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
   local lock_key, fence_key, readers_key, waiters_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
   names[#names + 1] = {
     key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
-    last_fence = last_fence(fence_key), waiters = waiters_read(lock_key, waiters_key, now, ticket),
+    last_fence = fence_last(fence_key), waiters = waiters_read(lock_key, waiters_key, now, ticket),
   }
 end
 
-local function as_granted()
-  local ends_at = math.huge
+if granted then
+  granted[6] = math.huge
   for _, n in ipairs(names) do
     local grant = n.lock and lock_grant_of(n.lock, proof)
     if not grant then
       return nil
     end
-    ends_at = math.min(ends_at, lock_grant_until(n.lock, grant))
+    granted[6] = math.min(granted[6], lock_grant_until(n.lock, grant))
   end
-  granted[6] = ends_at
   return granted
 end
-if granted then
-  return as_granted()
-end
 
-local function enter_again(lock, waiters)
+if presented ~= '' then -- the holder enters once more
+  local lock, waiters = names[1].lock, names[1].waiters
   local grant = lock and lock_grant_of(lock, presented)
   if not grant then
     return { -1, now }
@@ -128,7 +104,7 @@ local function enter_again(lock, waiters)
     lock_write_reader(lock, grant, expires_at)
     holds, fence, owner = #grant.tokens, tonumber(grant.fence), grant.owner
   else
-    redis.call('HSET', lock.key, 't:' .. new_hash, digits(now))
+    redis.call('HSET', lock.key, 't:' .. new_hash, format('%d', now))
     lock_renew(lock, grant, expires_at)
     owner = lock.owner
   end
@@ -136,20 +112,13 @@ local function enter_again(lock, waiters)
   lock_serve(lock, waiters)
   return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }, new_hash, ttl_ms + 0
 end
-if presented ~= '' then
-  return enter_again(names[1].lock, names[1].waiters)
-end
 if mode == '' then
   mode = 'exclusive'
 end
 
-local function is_my_turn(n)
-  return n.waiters.is_called or
-    not n.waiters.called[1] and waiters_is_next(n.waiters, now_us, waited_us)
-end
 local can_take = true
 for _, n in ipairs(names) do
-  can_take = can_take and lock_admits(n.lock, mode) and is_my_turn(n)
+  can_take = can_take and lock_admits(n.lock, mode) and waiters_has_turn(n.waiters, waited_us)
 end
 for _, n in ipairs(names) do
   waiters_settle(n.waiters)
@@ -158,45 +127,46 @@ for _, n in ipairs(names) do
   end
 end
 
-local function take(n)
-  local fence, fence_text = next_fence(n.fence_key, n.last_fence)
+local fences = {}
+for i, n in ipairs(can_take and names or {}) do
   local lock = { key = n.key, readers_key = n.readers_key, mode = mode, now = now, expires_at_ms = expires_at }
+  local fence, text = fence_next(n.fence_key, n.last_fence)
+  fences[i] = fence
   if ticket ~= '' then
     waiters_leave(n.waiters)
   end
   if mode == 'exclusive' then
-    take_alone(n.key, fence_text)
+    redis.call('HSET', n.key, 'fence', text, 'owner', owner, 'mode', mode, 'metadata', metadata, 't:' .. new_hash,
+      format('%d', now))
+    redis.call('PEXPIREAT', n.key, format('%d', expires_at))
   else
     if not n.lock then
       redis.call('UNLINK', n.readers_key) -- of a lock that was removed by hand
     end
-    redis.call('HSET', n.key, 'fence', fence_text, 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
-      fence_text)
-    local reader = { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }
+    redis.call('HSET', n.key, 'fence', text, 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash, text)
+    local reader = { fence = text, tokens = { new_hash }, metadata = metadata, owner = owner }
     lock_write_reader(lock, reader, expires_at)
-    if not n.lock then
-      name_made(n.key)
-    end
+  end
+  if not n.lock then
+    made = made or {}
+    made[#made + 1] = n.key
   end
   lock_serve(lock, n.waiters) -- the next may be a reader too
-  return fence
 end
 if can_take then
-  local reply = { 1, now, owner, mode, 1, expires_at, sealed }
-  for i, n in ipairs(names) do
-    reply[7 + i] = take(n)
-  end
-  return reply, new_hash, ttl_ms + 0
+  return { 1, now, owner, mode, 1, expires_at, sealed, unpack(fences) }, new_hash, ttl_ms + 0
 end
 
--- join_all(): a waiter for several locks is in all their wait queues or in none. So any two waiters
--- have the same order in each wait queue that both are in.
-local function join_all()
-  local stands_in = 0
-  for _, n in ipairs(names) do
-    stands_in = stands_in + (redis.call('ZSCORE', n.waiters.key, ticket) and 1 or 0)
-  end
-  for _, n in ipairs(names) do
+-- A waiter for several locks is in all their wait queues or in none. So any two waiters have the
+-- same order in each wait queue that both are in.
+local waits_on, stands_in = ticket ~= '' and wait_ms > 0, 0
+for _, n in ipairs(waits_on and names or {}) do
+  stands_in = stands_in + (redis.call('ZSCORE', n.waiters.key, ticket) and 1 or 0)
+end
+for _, n in ipairs(ticket ~= '' and names or {}) do
+  if not waits_on then
+    waiters_leave(n.waiters)
+  else
     if stands_in < #names then
       waiters_leave(n.waiters)
       n.waiters.is_called = n.waiters.is_called and waited_us > 0
@@ -204,18 +174,11 @@ local function join_all()
     waiters_join(n.waiters, now_us, waited_us)
   end
 end
-if ticket ~= '' and wait_ms > 0 then
-  join_all()
-elseif ticket ~= '' then
-  for _, n in ipairs(names) do
-    waiters_leave(n.waiters)
-  end
-end
 
 local next_at, look_at, blocking, which = math.huge, math.huge, nil, 0
 for i, n in ipairs(names) do
-  local admits, is_next = lock_admits(n.lock, mode), is_my_turn(n)
-  if admits and is_next and ticket ~= '' and wait_ms > 0 then
+  local admits, is_next = lock_admits(n.lock, mode), waiters_has_turn(n.waiters, waited_us)
+  if admits and is_next and waits_on then
     waiters_hold(n.waiters, wait_ms) -- it waits for another of the locks
   end
   lock_serve(n.lock, n.waiters)
@@ -230,7 +193,7 @@ for i, n in ipairs(names) do
     end
   end
 end
-if ticket ~= '' and wait_ms > 0 then
+if waits_on then
   next_at = look_at < math.huge and look_at or -1
 end
 -- The waiters in front left their wait queues in this call: the next attempt is made at once.

@@ -4,9 +4,8 @@
 -- KEYS  1 a lock's last fence: counter, no TTL
 --@reply 1
 -- Errors: WRONGTYPE. O(1).
---@include time
 local fence = redis.call('GET', KEYS[1])
 if fence then
   redis.call('SET', KEYS[1], fence)
 end
-return { 1, now_ms() }
+return { 1, now }

@@ -6,9 +6,7 @@
 --@reply -1 not_holder
 -- A replay returns the first reply with the present expires_at_ms, while the token holds the lock.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
---@include time waiters lock
 --@idempotent proof
-local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
 local grant = lock and lock_grant_of(lock, ARGV[2])

@@ -7,13 +7,11 @@
 -- fence is the last one. first_arrived_at_us is when the first waiter arrived. It is -1 without a
 -- waiter, and with four keys.
 -- Errors: WRONGTYPE. O(1).
---@include time last_fence waiters lock
 --@reads
-local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_count(KEYS[3])
 if not lock then
-  return {-1, now, waiters, KEYS[4] and last_fence(KEYS[4]) or 0}
+  return {-1, now, waiters, KEYS[4] and fence_last(KEYS[4]) or 0}
 end
 local first
 if waiters > 0 and not KEYS[4] then

@@ -5,9 +5,7 @@
 --       locks, '' for none
 --@reply 1
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
---@include time waiters lock
 --@flags allow-oom
-local now = now_ms()
 local names = {}
 for i = 1, #KEYS, 3 do
   local lock = lock_read(KEYS[i], KEYS[i + 1], now)

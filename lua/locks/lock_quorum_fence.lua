@@ -7,14 +7,13 @@
 --@reply 1 fenced, 0 not_holder
 -- fenced: the token holds the lock here, with that fence. not_holder: it does not hold it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time last_fence waiters lock
 local holds = redis.call('HEXISTS', KEYS[1], 't:' .. ARGV[1]) == 1
 local fence = tonumber(ARGV[2])
-if fence > last_fence(KEYS[2]) then
-  redis.call('SET', KEYS[2], digits(fence))
+if fence > fence_last(KEYS[2]) then
+  redis.call('SET', KEYS[2], format('%d', fence))
 end
 if not holds then
-  return { 0, now_ms() }
+  return { 0, now }
 end
-redis.call('HSET', KEYS[1], 'fence', digits(fence))
-return { 1, now_ms() }
+redis.call('HSET', KEYS[1], 'fence', format('%d', fence))
+return { 1, now }

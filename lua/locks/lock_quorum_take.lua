@@ -8,17 +8,13 @@
 -- taken: the fence is this server's own proposal, see lock_quorum_fence.
 -- held: another token holds it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time last_fence waiters lock
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = math.floor(now_us / 1000)
 local lock = lock_read(KEYS[1], KEYS[3], now)
-local fence = math.max(last_fence(KEYS[2]) + 1, now_us)
+local fence = math.max(fence_last(KEYS[2]) + 1, now_us)
 if lock then
   return { 0, now, lock.fence, lock.expires_at_ms, lock.owner }
 end
-redis.call('SET', KEYS[2], digits(fence))
-redis.call('HSET', KEYS[1], 'fence', digits(fence), 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
-  't:' .. ARGV[4], digits(now))
-redis.call('PEXPIREAT', KEYS[1], digits(now + tonumber(ARGV[1])))
+redis.call('SET', KEYS[2], format('%d', fence))
+redis.call('HSET', KEYS[1], 'fence', format('%d', fence), 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
+  't:' .. ARGV[4], format('%d', now))
+redis.call('PEXPIREAT', KEYS[1], format('%d', now + tonumber(ARGV[1])))
 return { 1, now, fence }

@@ -11,25 +11,19 @@
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; Redis
 -- frees the memory in the background.
 --@flags allow-oom
---@include time
-local LOCK_FIELDS = 5 -- of one token; see lib_lock.lua
-local RELEASED_MS = '60000'
-local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
-local now = now_ms()
-
--- Most locks have one holder with one token, and no waiters when they are released. Their release
--- returns before the functions of the other libraries are made, as in lock_acquire. With GET, SET
--- refuses a key that is not a string.
-if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
-  local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence')
-  if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then
-    redis.call('SET', KEYS[4], f[3] .. ' ' .. token_hash, 'PX', RELEASED_MS, 'GET')
+--@plain
+-- The lock has one holder with one token, and no waiters. With GET, SET refuses a key that is not a
+-- string.
+if ARGV[2] ~= '1' and redis.call('EXISTS', KEYS[3]) == 0 then
+  local mode, token, fence = unpack(redis.call('HMGET', KEYS[1], 'mode', 't:' .. ARGV[1], 'fence'))
+  if token and mode == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIXED_FIELDS + 1 then
+    redis.call('SET', KEYS[4], fence .. ' ' .. ARGV[1], 'PX', LOCK_RELEASED_MS, 'GET')
     redis.call('UNLINK', KEYS[1])
-    return { 1, now, 0, 0 }
+    reply = { 1, now, 0, 0 }
   end
 end
-
---@otherwise waiters lock
+--@operation
+local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
 local grant = lock and not is_forced and lock_grant_of(lock, token_hash)
@@ -46,7 +40,7 @@ if is_forced then
   lock_free(lock)
 else
   left, is_held = lock_drop(lock, grant, token_hash)
-  redis.call('SET', KEYS[4], (grant.fence or digits(lock.fence)) .. ' ' .. token_hash, 'PX', RELEASED_MS)
+  redis.call('SET', KEYS[4], (grant.fence or format('%d', lock.fence)) .. ' ' .. token_hash, 'PX', LOCK_RELEASED_MS)
 end
 lock_serve(is_held and lock or nil, waiters)
 return { 1, now, left, is_held and lock.fence or 0 }

@@ -6,9 +6,7 @@
 --@reply 1 revoked, 0 not_holder
 -- not_holder: the token does not hold the lock (any more).
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
---@include time waiters lock
 --@flags allow-oom
-local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
 local grant = lock and lock_grant_of(lock, ARGV[1])

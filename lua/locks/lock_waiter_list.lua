@@ -7,12 +7,10 @@
 -- offered_to is the ticket that has the offer ('': none). When there are more waiters than fit on
 -- the page, the reply has one waiter more.
 -- Errors: WRONGTYPE. O(log waiters + page).
---@include time waiters
 --@reads
-local now = now_ms()
 local reply = {0, now, waiters_read(KEYS[1], KEYS[2], now, '').called[1] or ''}
 local from = ARGV[1] == '0' and WAITING or '(' .. ARGV[1]
-local limit = digits(ARGV[2] + 1)
+local limit = format('%d', ARGV[2] + 1)
 local page = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
 for i = 1, #page, 2 do
   reply[#reply + 1] = page[i]

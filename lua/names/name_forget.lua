@@ -3,9 +3,7 @@
 --@reply 1 removed, 0
 -- 0: the key exists, or the name was removed before.
 -- O(log names).
---@include time names
 --@flags allow-oom
-local now = now_ms()
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return { 0, now }
 end

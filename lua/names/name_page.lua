@@ -14,10 +14,8 @@
 -- in the next one ('': none). The first `count` names exist; the keys of the others do not.
 -- away: the next index is not on this node (any more, or now).
 -- Errors: WRONGTYPE, CLUSTERDOWN. It takes a millisecond, or 64 names if these take longer.
---@include time out_of_time star_match
 --@flags allow-cross-slot-keys
 --@reads
-local now = now_ms()
 local lead, before_tag, behind_tag, after, match, most = unpack(ARGV)
 local STEP = 64
 most = tonumber(most)

@@ -1,5 +1,5 @@
--- What every queue script shares: the names of its keys, the clock, and how messages are stored.
--- This part must not know what a script does with the queue: it reads no key. Needs lib/time.lua.
+-- What every operation of queues shares: its keys, and how messages are stored. This module must
+-- not know what an operation does with the queue: it reads no key.
 --
 -- KEYS, the same in every queue script:
 --   1  p:queue:{name}  hash: layout, the version of this description (a script refuses any other);
@@ -23,11 +23,7 @@
 --   8  ...:schedules   sorted set: id of a schedule by next_at_ms
 --                      (queues/schedules/lib_queue_schedule.lua)
 --   9  ...:waiters     its wait queue (lib/waiters.lua)
---  10  ...:order       sorted set, all scores 0: messages that wait for others of their group
---  11  ...:busy        sorted set, all scores 0: marks of groups
---  12  ...:groups      sorted set: until when groups are held; and t<sequence> of a message with a
 --                      ttl, by -expires_at_ms, until it has ended, or later
---  13  ...:room        the wait queue of senders that wait for room (queues/lib_queue_room.lua)
 -- A sequence has 16 digits and is unique for ever: it starts at Redis's clock in microseconds and
 -- never falls behind it, so it also rises after the queue was deleted and made again. It is the id
 -- of a message whose sender gave none.
@@ -55,13 +51,41 @@
 -- Field ~<id>: the message that waits until the message in flight with that id has ended (mark
 -- 'a').
 local SMALL = 8192
+local REMEMBERED_MS = 150000 -- for which an acknowledgement is remembered
 -- It is raised when a daemon that knows the layout so far would misread what scripts write
 -- (docs/adr/0031-stored-data.md).
 local LAYOUT = '2'
-local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key, waiters_key,
-  order_key, busy_key, groups_key, room_key = unpack(KEYS, 1, 13)
+local QUEUE, READY, DELAYED, FLIGHT, DEAD, IDS, DONE = 1, 2, 3, 4, 5, 6, 7
+local SCHEDULES, WAITERS, ORDER, BUSY, GROUPS, ROOM, QUEUE_KEYS = 8, 9, 10, 11, 12, 13, 13
 
--- The clock is read once: everything in a script happens at this instant.
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local instant = digits(now)
+-- The keys of the queue that the call is about now, of several; and what the call knows of it.
+local keys = KEYS
+local queue = { touched = {}, finished = {}, planned = {}, settings = {}, dropped = 0, died = 0,
+  group_paused_until = 0 }
+local instant = format('%d', now)
+
+-- queue_use(i): from here on the queue is the one number i of KEYS, from 0.
+local function queue_use(i)
+  keys = i == 0 and KEYS or { unpack(KEYS, i * QUEUE_KEYS + 1, (i + 1) * QUEUE_KEYS) }
+  queue = { touched = {}, finished = {}, planned = {}, settings = {}, dropped = 0, died = 0,
+    group_paused_until = 0 }
+end
+
+-- check_layout(layout): refuses a queue that another version has written.
+local function check_layout(layout)
+  if layout and layout ~= LAYOUT then
+    error(redis.error_reply('WRONGTYPE ' .. keys[QUEUE] .. ' has layout ' .. layout .. '; this daemon knows layout ' ..
+      LAYOUT))
+  end
+end
+
+-- foreign(what): refuses a key that has something else.
+local function foreign(what)
+  error(redis.error_reply('WRONGTYPE ' .. keys[QUEUE] .. ' holds ' .. what))
+end
+
+-- append(list, a, b): two values behind the others.
+local function append(list, a, b)
+  local n = #list
+  list[n + 1], list[n + 2] = a, b
+end

@@ -1,5 +1,5 @@
--- The members and scores of a message's table, and how it changes. This part changes only the
--- table, and must not know Redis. Needs queues/lib_queue_message.lua.
+-- The members and scores of a message's table, and how it changes. This module changes only the
+-- table, and must not know Redis.
 
 -- member_of(m): its member in ready, delayed and dead.
 local function member_of(m)
@@ -23,7 +23,7 @@ end
 -- ready_score(m): its score in `ready`. A due_ms has 13 digits until the year 2286, so the text is
 -- the number.
 local function ready_score(m)
-  return m.priority .. digits(m.at)
+  return m.priority .. format('%d', m.at)
 end
 
 -- is_expired(m): whether it is past its ttl. A message in flight and a dead letter (its expires_at

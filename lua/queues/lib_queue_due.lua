@@ -1,34 +1,34 @@
--- What only waited for its time: messages that came due, and groups whose hold has ended. This part
--- must not know when the plan is written. Needs queues/lib_queue_plan.lua, and `rules`.
+-- What only waited for its time: messages that came due, and groups whose hold has ended. This
+-- module must not know when the plan is written.
 
 -- plan_due(limit): plans that at most `limit` messages that came due are ready, or blocked. Returns
 -- how many. In a strict queue a message whose mark stayed was delivered before, and is ready at
 -- once. Any other message of a group takes its place among the messages of its group.
 local function plan_due(limit)
-  local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
+  local due = redis.call('ZRANGE', keys[DELAYED], '-inf', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
   for k = 1, #due, 2 do
     local place, group, score = due[k]:sub(1, 18), due[k]:sub(19), due[k]:sub(1, 1) .. due[k + 1]
     if not tonumber(score) then
       foreign('a delayed member that is not a message')
     end
-    local is_strict = group ~= '' and rules and rules.order == 'strict'
-    if group == '' or is_strict and redis.call('ZSCORE', busy_key, group .. TAKEN .. place) then
-      plan('ZADD', ready_key, score, due[k])
+    local is_strict = group ~= '' and queue.rules and queue.rules.order == 'strict'
+    if group == '' or is_strict and redis.call('ZSCORE', keys[BUSY], group .. TAKEN .. place) then
+      plan('ZADD', keys[READY], score, due[k])
     else
-      plan('ZADD', order_key, '0', group .. '\0' .. place)
+      plan('ZADD', keys[ORDER], '0', group .. '\0' .. place)
       touch(group)
     end
-    plan('ZREM', delayed_key, due[k])
-    comes_sooner = true
+    plan('ZREM', keys[DELAYED], due[k])
+    queue.comes_sooner = true
   end
   return #due / 2
 end
 
 -- plan_unheld(): plans that at most 100 groups whose hold has ended are looked at again.
 local function plan_unheld()
-  for _, held in ipairs(redis.call('ZRANGE', groups_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '100')) do
-    plan('ZREM', groups_key, held)
-    plan('ZREM', busy_key, held:sub(2) .. HELD)
+  for _, held in ipairs(redis.call('ZRANGE', keys[GROUPS], '0', instant, 'BYSCORE', 'LIMIT', '0', '100')) do
+    plan('ZREM', keys[GROUPS], held)
+    plan('ZREM', keys[BUSY], held:sub(2) .. HELD)
     touch(held:sub(2))
   end
 end

@@ -1,10 +1,10 @@
--- Finds a message by the id that clients know. This part must not know what the script does with
--- the message; find() only reads. Needs queues/deliveries/lib_queue_ended.lua.
+-- Finds a message by the id that clients know. This module must not know what the script does with
+-- the message; find() only reads.
 
 -- find_sequence(seq, given): the message of a sequence, as find() returns it; with `given`, only if
 -- its sender gave that id ('': none).
 local function find_sequence(seq, given)
-  local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
+  local stored = redis.call('HMGET', keys[QUEUE], seq, seq .. 's')
   if stored[2] and stored[2]:sub(30, 30) == 'd' then
     -- A longer state is one that queues/deliveries/lib_queue_result.lua keeps.
     local is_kept = #stored[2] > 57
@@ -22,26 +22,26 @@ local function find_sequence(seq, given)
   local m = stored[2] and read_state(stored[2]) or header
   m.seq, m.content, m.sent_at, m.id = seq, stored[1], header.sent_at, header.id
   if m.nonce ~= NO_NONCE then
-    m.place, m.member, m.at = flight_key, flight_member(m), tonumber(m.ends)
+    m.place, m.member, m.at = keys[FLIGHT], flight_member(m), tonumber(m.ends)
     if m.at > now then
       return m, 'in_flight'
     end
     return m, end_visibility(m)
   end
   m.member = member_of(m)
-  for _, place in ipairs({ ready_key, delayed_key, dead_key }) do
+  for _, place in ipairs({ keys[READY], keys[DELAYED], keys[DEAD] }) do
     local score = redis.call('ZSCORE', place, m.member)
     if score then
-      m.place, m.at = place, place == ready_key and math.floor(score - m.priority * 1e13) or tonumber(score)
+      m.place, m.at = place, place == keys[READY] and math.floor(score - m.priority * 1e13) or tonumber(score)
       break
     end
   end
-  if not m.place and m.group ~= '' and redis.call('ZSCORE', order_key, m.group .. '\0' .. place_of(m)) then
-    m.place, m.member, m.at = order_key, m.group .. '\0' .. place_of(m), m.sent_at
+  if not m.place and m.group ~= '' and redis.call('ZSCORE', keys[ORDER], m.group .. '\0' .. place_of(m)) then
+    m.place, m.member, m.at = keys[ORDER], m.group .. '\0' .. place_of(m), m.sent_at
     return m, is_expired(m) and 'expired' or 'blocked'
   elseif not m.place then
     return nil
-  elseif m.place == dead_key then
+  elseif m.place == keys[DEAD] then
     return m, m.at <= now - setting('dead_retention_ms') and 'expired' or 'dead'
   end
   return m, is_expired(m) and 'expired' or 'due'
@@ -52,11 +52,10 @@ end
 -- only waits to be dropped. nil without a message. Ids that senders gave come first. For an
 -- acknowledged message: nil, 'done', its state and its sequence.
 local function find(id)
-  local settings = redis.call('HMGET', queue_key, 'layout', 'rules')
-  local layout = settings[1] -- another layout is refused, also without a message
-  queue_rules = settings[2]
---@include queue_layout
-  local seq = redis.call('HGET', ids_key, id)
+  local settings = redis.call('HMGET', keys[QUEUE], 'layout', 'rules')
+  check_layout(settings[1]) -- also without a message
+  queue.rules_text = settings[2]
+  local seq = redis.call('HGET', keys[IDS], id)
   local given = seq and id or ''
   seq = seq or id
   if #seq ~= 16 or seq:find('%D') then

@@ -1,5 +1,4 @@
--- A message, for scripts that return it. This part must not know what the content means. Needs
--- queues/lib_queue_message.lua.
+-- A message, for scripts that return it. This module must not know what the content means.
 
 --@shape queue_message: state text, at_ms int, sequence text, content text, stored_state text
 -- state is 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or 'done'; at_ms is due_ms,

@@ -1,4 +1,4 @@
--- The sequence of a new message. This part must not know the message. Needs queues/lib_queue.lua.
+-- The sequence of a new message. This module must not know the message.
 
 -- leap(last, batch): the first sequence after `last` that no sender gave as an id, in the queue or
 -- in `batch` (by id), as number and text. It leaps ahead, so that a row of such ids costs few
@@ -8,7 +8,7 @@ local function leap(last, batch)
   repeat
     last = last + step
     step = math.min(step * 2, 1048576)
-    seq = digits(last)
-  until not batch[seq] and redis.call('HEXISTS', ids_key, seq) == 0
+    seq = format('%d', last)
+  until not batch[seq] and redis.call('HEXISTS', keys[IDS], seq) == 0
   return last, seq
 end

@@ -1,7 +1,7 @@
 -- A message as a table: seq, and its content or its state. If they are known, it also has
 -- `content`, `place` (its sorted set), `member` there, and `at` (due_ms, sent_at_ms if it is
--- blocked, visible_until_ms or died_at_ms). This part must not know Redis, or what a body contains.
--- Needs queues/lib_queue.lua and queues/lib_queue_types.lua.
+-- blocked, visible_until_ms or died_at_ms). This module must not know Redis, or what a body
+-- contains.
 local NO_NONCE, NO_END = '----------------', '0000000000000'
 
 -- read_header(content): the table of a content. It reads no more than the header.
@@ -24,12 +24,12 @@ end
 
 -- header_of(m): the header of a content. body_of(content): what follows the header.
 local function header_of(m)
-  local sent = digits(m.sent_at) .. m.priority
+  local sent = format('%d', m.sent_at) .. m.priority
   if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.group == '' and m.backoff == '' then
     return sent .. '\n'
   end
-  return sent .. '\t' .. digits(m.expires_at) .. '\t' .. digits(m.max_receives) .. '\t' .. m.id .. '\t' .. m.group ..
-    '\t' .. m.backoff .. '\n'
+  return sent .. '\t' .. format('%d\t%d', m.expires_at, m.max_receives) .. '\t' .. m.id .. '\t' .. m.group .. '\t' ..
+    m.backoff .. '\n'
 end
 local function body_of(content)
   return content:sub(content:find('\n', 15, true) + 1)
@@ -55,11 +55,11 @@ local function read_state(state)
 end
 
 local function state_of(m)
-  local text = m.nonce .. m.ends .. m.priority .. m.size .. digits(m.receives)
+  local text = m.nonce .. m.ends .. m.priority .. m.size .. format('%d', m.receives)
   local options = m.id .. '\t' .. m.group .. '\t' .. m.backoff .. '\t' .. m.marks .. '\t' .. m.progress .. '\t' ..
     m.worker .. '\t' .. m.reason
   if m.expires_at == 0 and m.max_receives == 0 and options == '\t\t\t\t\t\t' then
     return text
   end
-  return text .. '\t' .. digits(m.expires_at) .. '\t' .. digits(m.max_receives) .. '\t' .. options
+  return text .. '\t' .. format('%d\t%d', m.expires_at, m.max_receives) .. '\t' .. options
 end

@@ -1,13 +1,13 @@
--- The messages of a page of a sorted set. This part only reads, and must not know what the script
--- does with the messages. Needs queues/lib_queue_types.lua and queues/lib_queue_message.lua.
+-- The messages of a page of a sorted set. This module only reads, and must not know what the script
+-- does with the messages.
 
 -- read_member(place, member): what a member of `place` contains. Of a message without a state,
 -- nothing else is known until its content is read.
 local function read_member(place, member)
   local group = ''
-  if place == order_key then
+  if place == keys[ORDER] then
     group, member = member:match('^(%Z*)%z(.*)$')
-  elseif place == flight_key then
+  elseif place == keys[FLIGHT] then
     member, group = '-' .. member:sub(1, 16), member:sub(18)
   else
     group = member:sub(19)
@@ -31,11 +31,11 @@ local function messages_of(place, flat)
   if not fields[1] then
     return list
   end
-  for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
+  for i, state in ipairs(redis.call('HMGET', keys[QUEUE], unpack(fields))) do
     local m, score = state and read_state(state) or list[i], tonumber(flat[2 * i])
     m.lost = state and m.marks:find('c', 1, true) ~= nil
     m.seq, m.member, m.place, m.has_state = list[i].seq, flat[2 * i - 1], place, state and true
-    m.at = place == ready_key and math.floor(score - m.priority * 1e13) or score
+    m.at = place == keys[READY] and math.floor(score - m.priority * 1e13) or score
     list[i] = m
   end
   return list
@@ -49,7 +49,7 @@ local function add_content(m, content)
   end
   m.content = content
   local header = read_header(content)
-  if m.place == order_key then
+  if m.place == keys[ORDER] then
     m.at = header.sent_at
   end
   if m.has_state then
@@ -71,7 +71,7 @@ local function add_contents(list, from)
     seqs[#seqs + 1] = list[i].seq
     i = i + 1
   until not list[i] or list[i].size == 'b' or list[from].size == 'b' or #seqs == 100
-  for k, content in ipairs(redis.call('HMGET', queue_key, unpack(seqs))) do
+  for k, content in ipairs(redis.call('HMGET', keys[QUEUE], unpack(seqs))) do
     add_content(list[from + k - 1], content)
   end
   return i

@@ -1,9 +1,8 @@
 -- A rate as a leaky bucket, which is GCRA: `burst` messages at once, and `limit` more in each
 -- window_ms (rate_limits/lib_limit_gcra.lua counts the same in drops). The stored value is the
 -- theoretical arrival time: the instant, in us, at which the bucket is empty, rounded up to a
--- quarter, so that no rounding admits a message. This part must not know where the value is stored.
--- Needs queues/lib_queue.lua.
-local now_us = clock[1] * 1000000 + clock[2]
+-- quarter, so that no rounding admits a message. This module must not know where the value is
+-- stored.
 
 -- rate_filled(rate, empty_at): the time, in us, that one message takes to drain, and the instant at
 -- which the bucket is empty, now or later. A slower rate may have stored more than a full bucket;
@@ -17,7 +16,7 @@ end
 -- drains from now on; else nil.
 local function rate_mended(rate, empty_at)
   local _, empty = rate_filled(rate, empty_at)
-  return tonumber(empty_at or 0) > empty and digits(empty) or nil
+  return tonumber(empty_at or 0) > empty and format('%d', empty) or nil
 end
 
 -- rate_room(rate, empty_at): how many messages may be taken now.
@@ -35,5 +34,5 @@ end
 -- rate_spent(rate, empty_at, count): the value to store once `count` messages were taken.
 local function rate_spent(rate, empty_at, count)
   local step, empty = rate_filled(rate, empty_at)
-  return string.format('%.2f', math.ceil((empty + count * step) * 4) / 4)
+  return format('%.2f', math.ceil((empty + count * step) * 4) / 4)
 end

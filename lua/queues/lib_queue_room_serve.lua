@@ -1,11 +1,10 @@
 -- Room in a queue with the rule max_messages: how much there is, and which sender gets it. This
--- part must not know what the senders send. Needs queues/lib_queue.lua, lib/waiters.lua, and
--- `rules`.
+-- module must not know what the senders send.
 
 -- room_counts(): how many messages are ready, blocked, delayed and in flight.
 local function room_counts()
-  local ready, blocked = redis.call('ZCARD', ready_key), redis.call('ZCARD', order_key)
-  return ready, blocked, redis.call('ZCARD', delayed_key), redis.call('ZCOUNT', flight_key, '0', '+inf')
+  local ready, blocked = redis.call('ZCARD', keys[READY]), redis.call('ZCARD', keys[ORDER])
+  return ready, blocked, redis.call('ZCARD', keys[DELAYED]), redis.call('ZCOUNT', keys[FLIGHT], '0', '+inf')
 end
 
 -- serve_room(w): calls as many senders as there is room for, first come, first served.
@@ -17,9 +16,9 @@ local function serve_room(w)
     return tonumber(string.match(ticket, '%d+$')) or 1
   end
   local room = math.huge
-  if rules and rules.max_messages then
+  if queue.rules and queue.rules.max_messages then
     local ready, blocked, delayed, in_flight = room_counts()
-    room = rules.max_messages - ready - blocked - delayed - in_flight
+    room = queue.rules.max_messages - ready - blocked - delayed - in_flight
   end
   for _, ticket in ipairs(w.called) do
     room = room - wants(ticket)
@@ -27,7 +26,7 @@ local function serve_room(w)
   while w.head and wants(w.head) <= room do
     room = room - wants(waiters_offer(w))
   end
-  local back = redis.call('ZRANGE', flight_key, '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
-  local past = redis.call('ZRANGE', groups_key, '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  local back = redis.call('ZRANGE', keys[FLIGHT], '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  local past = redis.call('ZRANGE', keys[GROUPS], '(0', '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
   waiters_watch(w, math.min(back or math.huge, past and -past or math.huge)) -- time may make room then
 end

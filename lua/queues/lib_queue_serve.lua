@@ -1,5 +1,5 @@
--- Which waiter gets a message. This part must not know which message: the waiter's own receive
--- chooses that. Needs queues/lib_queue.lua and lib/waiters.lua.
+-- Which waiter gets a message. This module must not know which message: the waiter's own receive
+-- chooses that.
 
 -- serve(w): calls as many waiters as there are messages for, and lets one look when there may be
 -- more. Call it after any change. The number at the end of a ticket is how many messages it takes.
@@ -12,7 +12,7 @@ local function serve(w)
     return
   end
   local settings =
-    redis.call('HMGET', queue_key, 'paused', 'schedule_at', 'rules', 'group_paused_until', 'full', 'held_until')
+    redis.call('HMGET', keys[QUEUE], 'paused', 'schedule_at', 'rules', 'group_paused_until', 'full', 'held_until')
   if settings[1] == '1' then
     return
   end
@@ -24,17 +24,16 @@ local function serve(w)
   local function wants(ticket)
     return tonumber(string.match(ticket, '%d+$')) or 1
   end
-  local ready, look_at = redis.call('ZCARD', ready_key), settings[2] or math.huge
+  local ready, look_at = redis.call('ZCARD', keys[READY]), settings[2] or math.huge
   local was_full, is_spent = settings[5], false
   if settings[3] or settings[4] then
---@include queue_rules queue_rate
     local rules = settings[3] and read_rules(settings[3]) or {}
---@include queue_budget
+    local budget, opens_at, _, is_concurrency_spent = budget_of(rules)
     if ready > budget then
       ready, is_spent = budget, is_concurrency_spent
       look_at = math.min(look_at, opens_at)
     end
-    local held = redis.call('ZRANGE', groups_key, '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
+    local held = redis.call('ZRANGE', keys[GROUPS], '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
     look_at = math.min(look_at, held[2] or math.huge)
   end
   for _, ticket in ipairs(w.called) do
@@ -44,14 +43,14 @@ local function serve(w)
     ready = ready - wants(waiters_offer(w))
   end
   if w.head and is_spent and not was_full then
-    redis.call('HSET', queue_key, 'full', '1')
+    redis.call('HSET', keys[QUEUE], 'full', '1')
   elseif was_full and not (w.head and is_spent) then
-    redis.call('HDEL', queue_key, 'full')
+    redis.call('HDEL', keys[QUEUE], 'full')
   end
   if not w.head then
     return
   end
-  local delayed = redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]
-  local back = redis.call('ZRANGE', flight_key, '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  local delayed = redis.call('ZRANGE', keys[DELAYED], '0', '0', 'WITHSCORES')[2]
+  local back = redis.call('ZRANGE', keys[FLIGHT], '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
   waiters_watch(w, math.min(delayed or math.huge, back or math.huge, look_at))
 end

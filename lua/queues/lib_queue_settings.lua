@@ -1,20 +1,18 @@
--- The settings of a queue. This part only reads them, and must not know what they do. Needs
--- queues/lib_queue_types.lua.
+-- The settings of a queue. This module only reads them, and must not know what they do.
 
 -- setting(name): a number; the default below when it was not PUT.
 local UNSET = {
   visibility_ms = 30000, max_receives = 25, backoff_base_ms = 1000, backoff_max_ms = 600000, dedupe_ms = 300000,
   dead_retention_ms = 1209600000, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
 }
-local known = {} -- what was read; a script over several queues empties it for each
 local function know(name, value)
-  known[name] = tonumber(value or UNSET[name]) or foreign('a hash that is not a queue')
+  queue.settings[name] = tonumber(value or UNSET[name]) or foreign('a hash that is not a queue')
 end
 local function setting(name)
-  if not known[name] then
-    know(name, redis.call('HGET', queue_key, name))
+  if not queue.settings[name] then
+    know(name, redis.call('HGET', keys[QUEUE], name))
   end
-  return known[name]
+  return queue.settings[name]
 end
 
 -- result_ms_of(rules): the setting result_ms in the field `rules`; 0: none. The field keeps a 0 if

@@ -1,11 +1,11 @@
--- The bounds of one step of a purge or redrive. This part must not know which messages are taken,
--- or why. Needs queues/lib_queue_page.lua.
+-- The bounds of one step of a purge or redrive. This module must not know which messages are taken,
+-- or why.
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 
 -- is_counted(m): whether a step counts a message that it removes; not one that only waited for it.
 local function is_counted(m)
-  return not m.lost and not (m.place == dead_key and m.at <= now - setting('dead_retention_ms'))
+  return not m.lost and not (m.place == keys[DEAD] and m.at <= now - setting('dead_retention_ms'))
 end
 
 -- take_each(list, take): calls take(m) for each message of a list that messages_of() returned. The
@@ -23,7 +23,7 @@ local function take_each(list, take)
     if m.content then
       bytes = bytes + #m.content
     elseif m.has_state and m.size == 'b' then
-      bytes = bytes + redis.call('HSTRLEN', queue_key, m.seq)
+      bytes = bytes + redis.call('HSTRLEN', keys[QUEUE], m.seq)
     end
     if not take(m) or bytes >= BYTES_MOST then
       return i

@@ -1,6 +1,4 @@
--- All that time has ended, at once. This part must not know which script needs that. Needs
--- queues/lib_queue_find.lua, queues/lib_queue_ttl.lua and queues/lib_queue_due.lua, and what these
--- need.
+-- All that time has ended, at once. This module must not know which script needs that.
 
 -- settle_time(limit, serves_later): settles at most `limit` deliveries that have ended, moves what
 -- came due, and drops at most `limit` messages past their ttl, as settle_ended()
@@ -20,7 +18,7 @@ end
 -- if it has a group, which others may have left, what time has ended is settled first.
 local function find_settled(id)
   local m, state = find(id)
-  if m and (m.group ~= '' or m.place == flight_key and state ~= 'in_flight') then
+  if m and (m.group ~= '' or m.place == keys[FLIGHT] and state ~= 'in_flight') then
     read_waiters() -- the script may make it ready, and this is the first write
     settle_time('250')
     m, state = find(id)

@@ -1,15 +1,15 @@
--- Messages past their ttl that no receive has met. This part must not know whether the script only
--- reads, so that a read counts what a write would leave. Needs queues/lib_queue_find.lua.
+-- Messages past their ttl that no receive has met. This module must not know whether the script
+-- only reads, so that a read counts what a write would leave.
 
 -- past_ttl(limit): the messages that only wait to be dropped, in the order in which their ttl
 -- ended, and the members of `groups` that were looked at, at most `limit`. A message in flight is
 -- not among them: its delivery decides.
 local function past_ttl(limit)
   local list = {}
-  local members = redis.call('ZRANGE', groups_key, '(0', '-' .. instant, 'BYSCORE', 'REV', 'LIMIT', '0', limit)
+  local members = redis.call('ZRANGE', keys[GROUPS], '(0', '-' .. instant, 'BYSCORE', 'REV', 'LIMIT', '0', limit)
   for _, member in ipairs(members) do
     local m, state = find_sequence(member:sub(2))
-    if state == 'expired' and m.place ~= flight_key and m.place ~= dead_key then
+    if state == 'expired' and m.place ~= keys[FLIGHT] and m.place ~= keys[DEAD] then
       list[#list + 1] = m
     end
   end
@@ -17,11 +17,11 @@ local function past_ttl(limit)
 end
 
 -- plan_past_ttl(limit): plans to drop them. Returns how many members were looked at. Call it where
--- nothing else is planned. Needs queues/lib_queue_plan.lua.
+-- nothing else is planned.
 local function plan_past_ttl(limit)
   local list, members = past_ttl(limit)
   for _, member in ipairs(members) do
-    plan('ZREM', groups_key, member)
+    plan('ZREM', keys[GROUPS], member)
   end
   for _, m in ipairs(list) do
     drop(m)

@@ -8,42 +8,39 @@
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
 local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
 end
 names[#names + 1], names[#names + 2], names[#names + 3] = 'rules', 'group_paused_until', 'layout'
-local stored = redis.call('HMGET', queue_key, unpack(names))
-local layout = table.remove(stored)
---@include queue_layout
+local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
+check_layout(table.remove(stored))
 local has_paused, rules = table.remove(stored), table.remove(stored)
 for i, value in ipairs(stored) do
   know(names[i], value)
 end
-local ready = redis.call('ZCARD', ready_key)
-local delayed = redis.call('ZCARD', delayed_key)
+local ready = redis.call('ZCARD', keys[READY])
+local delayed = redis.call('ZCARD', keys[DELAYED])
 local oldest, expired, died = -1, setting('expired'), setting('died')
 local function may_be_oldest(at)
   oldest = (oldest < 0 or at < oldest) and at or oldest
 end
 
 -- Messages past their ttl are in `ready`, `order` and `delayed`, and do not count there.
-local gone, is_gone = { [ready_key] = 0, [order_key] = 0, [delayed_key] = 0 }, {}
-local gone_due, has_timed = 0, redis.call('ZCOUNT', groups_key, '-' .. instant, '(0') > 0
+local gone, is_gone = { [keys[READY]] = 0, [keys[ORDER]] = 0, [keys[DELAYED]] = 0 }, {}
+local gone_due, has_timed = 0, redis.call('ZCOUNT', keys[GROUPS], '-' .. instant, '(0') > 0
 if has_timed then -- the functions that find them are made only here
---@include queue_find queue_ttl
   for _, m in ipairs(past_ttl('250')) do
     is_gone[m.member], gone[m.place] = true, gone[m.place] + 1
-    gone_due = gone_due + (m.place == delayed_key and m.at <= now and 1 or 0)
+    gone_due = gone_due + (m.place == keys[DELAYED] and m.at <= now and 1 or 0)
     expired = expired + 1
   end
 end
 
 -- first_score(key, from): the score of the first message from `from` on that counts.
 local function first_score(key, from)
-  local most = digits(1 + gone[key])
+  local most = format('%d', 1 + gone[key])
   local flat, at = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES'), 1
   while is_gone[flat[at]] do
     at = at + 2
@@ -53,25 +50,25 @@ end
 
 -- The oldest is the first message of one of the priorities.
 local priority = 0
-while ready > gone[ready_key] and priority <= 9 do
-  local score = first_score(ready_key, digits(priority * 1e13))
+while ready > gone[keys[READY]] and priority <= 9 do
+  local score = first_score(keys[READY], format('%d', priority * 1e13))
   if not score then
     break
   end
   priority = math.floor(score / 1e13) + 1
   may_be_oldest(math.floor(score % 1e13))
 end
-local due_now = delayed > 0 and redis.call('ZCOUNT', delayed_key, '-inf', instant) or 0
+local due_now = delayed > 0 and redis.call('ZCOUNT', keys[DELAYED], '-inf', instant) or 0
 if due_now > gone_due then
-  may_be_oldest(first_score(delayed_key, '0'))
+  may_be_oldest(first_score(keys[DELAYED], '0'))
 end
-local blocked = redis.call('ZCARD', order_key) - gone[order_key]
-ready = ready - gone[ready_key] + due_now - gone_due
-delayed = delayed - gone[delayed_key] - due_now + gone_due
+local blocked = redis.call('ZCARD', keys[ORDER]) - gone[keys[ORDER]]
+ready = ready - gone[keys[READY]] + due_now - gone_due
+delayed = delayed - gone[keys[DELAYED]] - due_now + gone_due
 local kept_since = now - setting('dead_retention_ms')
-local in_flight = redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')
-local dead = redis.call('ZCOUNT', dead_key, '(' .. digits(kept_since), '+inf')
-local ended_count = redis.call('ZCOUNT', flight_key, '0', instant)
+local in_flight = redis.call('ZCOUNT', keys[FLIGHT], '(' .. instant, '+inf')
+local dead = redis.call('ZCOUNT', keys[DEAD], '(' .. format('%d', kept_since), '+inf')
+local ended_count = redis.call('ZCOUNT', keys[FLIGHT], '0', instant)
 local ended = ended_deliveries('250')
 for _, m in ipairs(ended) do
   if m.state == 'due' and m.at > now then
@@ -91,8 +88,8 @@ local reply = {
 }
 add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at') or -1
-local is_schedule_due = setting('schedule_at') <= now and setting('paused') == 0
-local is_unsettled = is_schedule_due or has_timed or due_now > 0 or ended_count > 0
-  or (rules or has_paused) and redis.call('ZCOUNT', groups_key, '0', instant) > 0
-reply[#reply + 1] = is_unsettled and 1 or 0
+local has_due_schedule = setting('schedule_at') <= now and setting('paused') == 0
+local needs_settling = has_due_schedule or has_timed or due_now > 0 or ended_count > 0
+  or (rules or has_paused) and redis.call('ZCOUNT', keys[GROUPS], '0', instant) > 0
+reply[#reply + 1] = needs_settling and 1 or 0
 return reply

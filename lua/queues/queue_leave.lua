@@ -4,16 +4,15 @@
 --@reply 1
 -- Errors: WRONGTYPE, nothing changed. O(queues * log waiters), O(waiters) when a daemon with
 -- waiters has died.
---@include time queue waiters queue_serve
 --@flags allow-oom
-local queue_count, queues = #KEYS / 13, {}
-for i = 0, queue_count - 1 do
---@include queue_use queue_types
+local last, queues = #KEYS / QUEUE_KEYS - 1, {}
+for i = 0, last do
+  queue_use(i)
   check_types()
-  queues[i] = waiters_read(queue_key, waiters_key, now, ARGV[1])
+  queues[i] = waiters_read(keys[QUEUE], keys[WAITERS], now, ARGV[1])
 end
-for i = 0, queue_count - 1 do
---@include queue_use
+for i = 0, last do
+  queue_use(i)
   local w = queues[i]
   waiters_settle(w)
   waiters_leave(w)

@@ -6,22 +6,20 @@
 --@reply -1 absent
 --@reply -2 in_flight: visible_until_ms int
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find queue_ttl queue_due queue_time
 --@flags allow-oom
 local m, state = find_settled(ARGV[1])
 if state == 'in_flight' then
   if ARGV[2] ~= '1' then
     return { -2, now, m.at }
   end
-  plan('HDEL', queue_key, m.seq)
+  plan('HDEL', keys[QUEUE], m.seq)
   if m.id ~= '' then
-    plan('HDEL', ids_key, m.id)
-    plan('HDEL', queue_key, '~' .. m.id)
+    plan('HDEL', keys[IDS], m.id)
+    plan('HDEL', keys[QUEUE], '~' .. m.id)
   end
-  finished[#finished + 1] = m.seq
+  queue.finished[#queue.finished + 1] = m.seq
   m.id, m.marks = '', 'c'
-  plan('HSET', queue_key, m.seq .. 's', state_of(m))
+  plan('HSET', keys[QUEUE], m.seq .. 's', state_of(m))
   commit()
   return { 1, now }
 elseif not m then

@@ -9,11 +9,9 @@
 -- result_kept: the message is done, and its result has its own key (queue_message_wait). unsettled:
 -- its state depends on what time has ended; call queue_settle first.
 -- Errors: WRONGTYPE. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
---@include queue_item queue_result queue_schedule queue_unsettled
 --@reads
 local m, state, done, seq = find(ARGV[1])
-if ARGV[2] == '1' and result_ms_of(queue_rules) == 0 then
+if ARGV[2] == '1' and result_ms_of(queue.rules_text) == 0 then
   return { -3, now }
 elseif state == 'done' and done:sub(31, 31) == 'r' then
   return { -2, now, seq }
@@ -21,7 +19,7 @@ elseif state == 'done' then
   local item = done_item(seq, done, done:sub(31, 31) == '-' and 'null' or '')
   return item and { 0, now, item } or { -1, now }
 end
-if ARGV[3] ~= '1' and m and (m.group ~= '' or m.place == flight_key and state ~= 'in_flight') and is_unsettled() then
+if ARGV[3] ~= '1' and m and (m.group ~= '' or m.place == keys[FLIGHT] and state ~= 'in_flight') and is_unsettled() then
   return { -4, now }
 elseif not m or state == 'expired' then
   return { -1, now }

@@ -14,17 +14,15 @@
 -- together, unless the first alone is longer. A page may be short; it also ends after a
 -- millisecond.
 -- Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
---@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_page queue_item queue_schedule queue_unsettled
 --@reads
 check_types()
 if ARGV[6] ~= '1' and is_unsettled() then
   return { -1, now }
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])
-local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576
+local VIRTUAL_MOST, PAGE_BYTES = '1000', 1048576
 local places = {
-  blocked = order_key, ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key,
+  blocked = keys[ORDER], ready = keys[READY], delayed = keys[DELAYED], in_flight = keys[FLIGHT], dead = keys[DEAD],
 }
 local place = places[state]
 local is_flight, is_ready = state == 'in_flight', state == 'ready'
@@ -61,12 +59,12 @@ for _, m in ipairs(is_flight and {} or ended_deliveries(VIRTUAL_MOST)) do
 end
 if is_ready then
   local due =
-    redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', VIRTUAL_MOST, 'WITHSCORES')
-  for _, m in ipairs(messages_of(delayed_key, due)) do
+    redis.call('ZRANGE', keys[DELAYED], '-inf', instant, 'BYSCORE', 'LIMIT', '0', VIRTUAL_MOST, 'WITHSCORES')
+  for _, m in ipairs(messages_of(keys[DELAYED], due)) do
     add_virtual(m)
   end
 elseif state == 'dead' then
-  from = '(' .. digits(now - setting('dead_retention_ms'))
+  from = '(' .. format('%d', now - setting('dead_retention_ms'))
 else
   from = '(' .. instant
 end
@@ -83,10 +81,10 @@ local text = (ARGV[5]:gsub('%x%x', function(byte)
   return string.char(tonumber(byte, 16))
 end))
 if is_blocked and ARGV[5] ~= '' then -- this place is by group, and the cursor is a member
-  start = redis.call('ZLEXCOUNT', order_key, '-', '[' .. text)
+  start = redis.call('ZLEXCOUNT', keys[ORDER], '-', '[' .. text)
 elseif ARGV[5] ~= '' then
   local after = { priority = ARGV[3], seq = ARGV[5], rank = rank_of(tonumber(ARGV[3]), tonumber(ARGV[4])) }
-  local score = digits(after.rank)
+  local score = format('%d', after.rank)
   if is_ready then -- the score of a head has a fraction; the cursor has that score
     score, after.seq = text:match('^(%d+%.?%d*) (%d+)$')
     if not score then
@@ -99,7 +97,7 @@ elseif ARGV[5] ~= '' then
   local high = redis.call('ZCOUNT', place, '-inf', score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if redis.call('ZRANGE', place, digits(middle), digits(middle))[1]:sub(1, #name) <= name then
+    if redis.call('ZRANGE', place, format('%d', middle), format('%d', middle))[1]:sub(1, #name) <= name then
       low = middle + 1
     else
       high = middle
@@ -114,7 +112,7 @@ end
 -- next_messages(count): the next messages, at most `count` stored ones, merged with virtual ones;
 -- and whether these are the last.
 local function next_messages(count)
-  local flat = redis.call('ZRANGE', place, digits(start), digits(start + count - 1), 'WITHSCORES')
+  local flat = redis.call('ZRANGE', place, format('%d', start), format('%d', start + count - 1), 'WITHSCORES')
   local page, list = messages_of(place, flat), {}
   for i, m in ipairs(page) do
     m.rank = tonumber(flat[2 * i])
@@ -145,9 +143,9 @@ local function add_messages(list)
     elseif i >= next_read then
       next_read = add_contents(list, i)
     end
-    local is_shown = m.content and not (not is_flight and m.place ~= dead_key and is_expired(m))
+    local is_shown = m.content and not (not is_flight and m.place ~= keys[DEAD] and is_expired(m))
     if is_shown then
-      if count > 0 and bytes + #m.content > BYTES_MOST then
+      if count > 0 and bytes + #m.content > PAGE_BYTES then
         return true
       end
       bytes = bytes + #m.content
@@ -168,9 +166,9 @@ until is_all or is_full or count == limit or out_of_time()
 if last and (is_full or not is_all) then
   reply[3], reply[4], reply[5] = tonumber(last.priority), last.at, last.seq
   if is_blocked or is_ready then
-    local behind = is_blocked and last.member or string.format('%.17g %s', last.rank, last.seq)
+    local behind = is_blocked and last.member or format('%.17g %s', last.rank, last.seq)
     reply[5] = (behind:gsub('.', function(c)
-      return string.format('%02x', c:byte())
+      return format('%02x', c:byte())
     end))
   end
 end

@@ -10,8 +10,6 @@
 -- past_ttl: the message would be past its ttl before it is due. A dead letter is redriven, as by
 -- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find queue_ttl queue_due queue_time queue_item
 --@idempotent
 local m, state = find_settled(ARGV[1])
 if not m or state == 'expired' then

@@ -6,18 +6,16 @@
 --@reply 1: total int
 -- total is how many are ready again.
 -- Errors: WRONGTYPE, nothing changed. O(ids * log(queue)); no content is read.
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended
 --@idempotent
 check_types()
 local interval_ms = tonumber(table.remove(ARGV, 1))
-local seqs, states = redis.call('HMGET', ids_key, unpack(ARGV)), {}
+local seqs, states = redis.call('HMGET', keys[IDS], unpack(ARGV)), {}
 for i, id in ipairs(ARGV) do
   seqs[i] = seqs[i] or id
   states[i] = seqs[i] .. 's'
 end
 local fields = states
-states = redis.call('HMGET', queue_key, unpack(fields))
+states = redis.call('HMGET', keys[QUEUE], unpack(fields))
 
 -- is_sequence(seq): an id may be any text, and with an 's' it may be the name of another field of
 -- the hash.
@@ -35,7 +33,7 @@ end
 if has_settled then
   read_waiters() -- before the first write, also where all are dead
   commit()
-  states = redis.call('HMGET', queue_key, unpack(fields))
+  states = redis.call('HMGET', keys[QUEUE], unpack(fields))
 end
 
 -- dead_letter(seq, id, state): the dead letter with that sequence and that id, or nil.
@@ -50,8 +48,8 @@ local function dead_letter(seq, id, state)
   elseif m.nonce ~= NO_NONCE then
     return nil
   end
-  m.place, m.member = dead_key, member_of(m)
-  local died_at = tonumber(redis.call('ZSCORE', dead_key, m.member) or 0)
+  m.place, m.member = keys[DEAD], member_of(m)
+  local died_at = tonumber(redis.call('ZSCORE', keys[DEAD], m.member) or 0)
   return died_at > now - setting('dead_retention_ms') and m
 end
 

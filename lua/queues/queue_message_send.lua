@@ -29,37 +29,72 @@
 -- (-1: when it is notified).
 -- unsettled: there may be room once queue_settle has been called; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
---@include time names queue
 --@idempotent
-local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
-local layout = settings[3]
---@include queue_layout
+--@plain
+-- Messages without options for a queue that exists, without rules, and without a
+-- waiting receiver. One that is sent alone may have an id.
+local is_plain = #ARGV % 3 == 0
+for i = 3, is_plain and #ARGV or 0, 3 do
+  is_plain = is_plain and #ARGV[i] == 1 and #ARGV[i - 1] < SMALL - 100 and (ARGV[i - 2] == '' or #ARGV == 3)
+end
+known = redis.call('HMGET', KEYS[QUEUE], 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
+local last, given, instant = tonumber(known[1] or ''), ARGV[1], format('%d', now)
+is_plain = is_plain and last and known[3] == LAYOUT and not (known[4] and known[4]:find(' ', 1, true))
+known.waiters = redis.call('ZCARD', KEYS[WAITERS])
+if is_plain and known.waiters == 0 then
+  last = last > now_us and last or now_us
+  local fields, ready, ids, answer, options = {}, {}, {}, { 0, now }, '\n'
+  if given ~= '' then
+    options = '\t0\t0\t' .. given .. '\t\t\n'
+  end
+  for i = 1, #ARGV, 3 do
+    local priority, seq, n = ARGV[i + 2], format('%d', last + 1), #ready
+    last = last + 1
+    fields[n + 1], fields[n + 2] = seq, instant .. priority .. options .. ARGV[i + 1]
+    ready[n + 1], ready[n + 2] = priority .. instant, priority .. seq
+    ids[#ids + 1] = given ~= '' and given or seq
+    answer[#answer + 1] = { ids[#ids], 0, now }
+  end
+  local count, n, is_free = #ids, #fields, given == '' or #given ~= 16 or given:find('%D')
+  for _, holder in ipairs(redis.call('HMGET', KEYS[IDS], unpack(ids))) do
+    is_free = is_free and not holder
+  end
+  if is_free and (given == '' or not redis.call('ZMSCORE', KEYS[DONE], given)[1]) then
+    fields[n + 1], fields[n + 2], fields[n + 3] = 'seq', format('%d', last), 'sent'
+    fields[n + 4] = format('%d', (known[2] or 0) + count)
+    redis.call('ZADD', KEYS[READY], unpack(ready))
+    redis.call('HSET', KEYS[QUEUE], unpack(fields))
+    if given ~= '' then
+      redis.call('HSET', KEYS[IDS], given, fields[1])
+    end
+    answer[1] = count
+    reply = answer
+  end
+end
+--@operation
+local settings, is_awaited = known, known.waiters > 0
+check_layout(settings[3])
 local room_request
 if #ARGV % 3 == 1 then
   room_request = ARGV[#ARGV]:match('^room (.*)$')
   ARGV[#ARGV] = nil
-  if room_request then
-    -- decided below
-  elseif not settings[4] or not settings[4]:find('^result_ms=[1-9]') then
+  if not room_request and not (settings[4] and settings[4]:find('^result_ms=[1-9]')) then
     return { -2, now }
   end
 end
-local is_awaited = redis.call('ZCARD', waiters_key) > 0
-local last = tonumber(settings[1] or 0)
-  or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
-last = math.max(last, clock[1] * 1000000 + clock[2])
+local last = math.max(tonumber(settings[1] or 0) or foreign('a hash that is not a queue'), now_us)
 
 -- The sequences, and which of the ids are taken. A sequence may be an id that a sender gave.
 local seqs, ids, has_given = {}, {}, false
 for i = 1, #ARGV, 3 do
   last = last + 1
-  local seq = digits(last)
+  local seq = format('%d', last)
   seqs[#seqs + 1] = seq
   has_given = has_given or ARGV[i] ~= ''
   ids[#seqs] = ARGV[i] ~= '' and ARGV[i] or seq
 end
-local holders = redis.call('HMGET', ids_key, unpack(ids))
-local remembered = has_given and redis.call('ZMSCORE', done_key, unpack(ids)) or {}
+local holders = redis.call('HMGET', keys[IDS], unpack(ids))
+local remembered = has_given and redis.call('ZMSCORE', keys[DONE], unpack(ids)) or {}
 
 local stored_at = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
@@ -72,21 +107,15 @@ for k, id in ipairs(ids) do
   if is_given and not taken_at and tonumber(remembered[k] or 0) > now then
     taken_at = 0
   elseif is_given and not taken_at and (holders[k] or remembered[k] or (#id == 16 and not id:find('%D'))) then
-    -- Few ids are taken, so the functions that find their messages are made only here.
---@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_find
     local m, state = find(id)
     if m and state == 'expired' then
       drop(m)
-      drops = drops or {}
-      -- Blocked messages are removed first, before the end of another one makes them ready.
-      table.insert(drops, m.place == order_key and 1 or #drops + 1, commit)
+      drops = true
     elseif m then
       taken_at, kept = state == 'due' and m.at or 0, state == 'dead' and 5 or 1
     elseif remembered[k] then
-      plan('ZREM', done_key, id)
-      drops = drops or {}
-      drops[#drops + 1] = commit
+      plan('ZREM', keys[DONE], id)
+      drops = true
     end
   end
   if taken_at then
@@ -95,7 +124,6 @@ for k, id in ipairs(ids) do
     -- If a sequence is a taken id, it leaps ahead, and so do all that follow, to stay behind it.
     has_leapt = has_leapt or not is_given and (holders[k] or stored_at[id])
     if has_leapt then
---@include queue_leap
       last, seq = leap(last, stored_at)
       id = is_given and id or seq
     end
@@ -116,7 +144,7 @@ for k, id in ipairs(ids) do
       end
       local expires = '0'
       if ttl_ms > 0 then
-        timed, expires = timed or {}, digits(now + ttl_ms)
+        timed, expires = timed or {}, format('%d', now + ttl_ms)
         timed[#timed + 1], timed[#timed + 2] = '-' .. expires, 't' .. seq
       end
       header = instant .. priority .. '\t' .. expires .. '\t' .. max_receives .. '\t' .. ARGV[i] ..
@@ -126,7 +154,7 @@ for k, id in ipairs(ids) do
     local size = #content > SMALL and 'b' or group ~= '' and '-' or ''
     local member = priority .. seq .. size .. group
     if at > now then
-      delayed[#delayed + 1] = digits(at)
+      delayed[#delayed + 1] = format('%d', at)
       delayed[#delayed + 1] = member
     elseif group ~= '' then
       joining = joining or {}
@@ -156,93 +184,71 @@ if reply[1] == 0 then
   return reply
 end
 
-local promote_touched
-local blocked, marks = {}, {}
+
+local blocked, marks, waiting = {}, {}, {}
+queue.rules_text, queue.rules = settings[4], settings[4] and read_rules(settings[4])
+queue.group_paused_until = tonumber(settings[5] or 0)
 if joining then
---@include queue_join
-  if touched[1] then
+  waiting = join_groups(joining, drops, ready, blocked, marks)
+  if waiting[1] then
     check_groups()
   elseif blocked[1] and (ready[1] or delayed[1]) then
-    redis.call('ZCARD', order_key)
-  end
-  promote_touched = touched[1] and function()
-    for _, group in ipairs(touched) do
-      promote(group)
-    end
-    write_planned()
+    redis.call('ZCARD', keys[ORDER])
   end
 end
-local serve_room_later
-if settings[4] and settings[4]:find(' ', 1, true) then
---@include queue_rules
-  local rules, room_wanted = read_rules(settings[4]), reply[1]
-  if rules.max_messages then
---@include queue_room_send
+if queue.rules and queue.rules.max_messages then
+  local refusal = room_refusal(reply[1], room_request)
+  if refusal then
+    return refusal
   end
 end
-
-local serve_waiters
-is_awaited = is_awaited and (ready[1] or delayed[1] or promote_touched)
+is_awaited = is_awaited and (ready[1] or delayed[1] or waiting[1] or drops)
 if is_awaited then -- the keys that serving them reads
-  redis.call('ZCARD', ready_key)
-  redis.call('ZCARD', delayed_key)
-  redis.call('ZCARD', flight_key)
---@include waiters queue_serve
-  local w = waiters_read(queue_key, waiters_key, now, '')
-  serve_waiters = function()
-    waiters_settle(w)
-    serve(w)
-  end
+  redis.call('ZCARD', keys[READY])
+  redis.call('ZCARD', keys[DELAYED])
+  redis.call('ZCARD', keys[FLIGHT])
+  queue.waiting = waiters_read(keys[QUEUE], keys[WAITERS], now, '')
 end
-fields[#fields + 1] = 'seq'
-fields[#fields + 1] = digits(last)
-fields[#fields + 1] = 'sent'
-fields[#fields + 1] = digits((settings[2] or 0) + reply[1])
+append(fields, 'seq', format('%d', last))
+append(fields, 'sent', format('%d', (settings[2] or 0) + reply[1]))
 if not settings[1] then
-  fields[#fields + 1] = 'layout'
-  fields[#fields + 1] = LAYOUT
+  append(fields, 'layout', LAYOUT)
 end
-if drops or timed or (ready[1] and delayed[1]) or promote_touched then
---@include queue_types
+if drops or timed or (ready[1] and delayed[1]) or waiting[1] then
   check_types()
 end
 if timed then
-  redis.call('ZCARD', groups_key)
+  redis.call('ZCARD', keys[GROUPS])
 end
-if drops then
-  for _, commit in ipairs(drops) do
-    commit()
-  end
-end
+commit(true)
 if ready[1] then -- the first write: its key may have another type
-  redis.call('ZADD', ready_key, unpack(ready))
+  redis.call('ZADD', keys[READY], unpack(ready))
 end
 if delayed[1] then
-  redis.call('ZADD', delayed_key, unpack(delayed))
+  redis.call('ZADD', keys[DELAYED], unpack(delayed))
 end
 if blocked[1] then
-  redis.call('ZADD', order_key, unpack(blocked))
+  redis.call('ZADD', keys[ORDER], unpack(blocked))
 end
 if marks[1] then
-  redis.call('ZADD', busy_key, unpack(marks))
+  redis.call('ZADD', keys[BUSY], unpack(marks))
 end
-redis.call('HSET', queue_key, unpack(fields))
+redis.call('HSET', keys[QUEUE], unpack(fields))
 if timed then
-  redis.call('ZADD', groups_key, unpack(timed))
+  redis.call('ZADD', keys[GROUPS], unpack(timed))
 end
 if given[1] then
-  redis.call('HSET', ids_key, unpack(given))
+  redis.call('HSET', keys[IDS], unpack(given))
 end
 if not settings[1] then
-  name_made(queue_key)
+  made = { keys[QUEUE] }
 end
-if promote_touched then
-  promote_touched()
+for _, group in ipairs(waiting) do
+  promote(group)
 end
+write_planned()
 if is_awaited then
   serve_waiters()
 end
-if serve_room_later then
-  serve_room_later()
-end
+serve_senders()
 return reply

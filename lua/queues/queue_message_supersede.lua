@@ -14,8 +14,6 @@
 -- 'a' it gives up its id. A message that is extended keeps its sequence, group and sent_at, and its
 -- receives if it was delivered before.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
---@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find queue_leap queue_store
 --@idempotent
 local STORED, KEPT, REPLACED, EXTENDED, AFTER, KEPT_DEAD = 0, 1, 2, 3, 4, 5
 local reply = { 0, now }
@@ -24,21 +22,18 @@ local room_request
 if #ARGV % 3 == 1 then
   room_request = ARGV[#ARGV]:match('^room (.*)$')
   ARGV[#ARGV] = nil
-  if room_request then
-    -- decided below
-  elseif not queue_rules or not queue_rules:find('^result_ms=[1-9]') then
+  if not room_request and not (queue.rules_text and queue.rules_text:find('^result_ms=[1-9]')) then
     return { -2, now }
   end
 end
-local serve_room_later
-if rules and rules.max_messages then
+if queue.rules and queue.rules.max_messages then
   -- A message needs room if it is stored, and none that counts is gone or changed for it.
   local counts, states, room_wanted = { due = true, blocked = true, in_flight = true }, {}, 0
   for i = 1, #ARGV, 3 do
     local id, over = ARGV[i], ARGV[i + 2]:match('\t(%a?)[^\t]*\t[^\t]*$') or ''
     if id ~= '' and not states[id] then
       states[id] = select(2, find(id)) or 'none'
-      local is_remembered = states[id] ~= 'dead' and tonumber(redis.call('ZSCORE', done_key, id) or 0) > now
+      local is_remembered = states[id] ~= 'dead' and tonumber(redis.call('ZSCORE', keys[DONE], id) or 0) > now
       states[id] = is_remembered and not counts[states[id]] and 'remembered' or states[id]
     end
     local keeps = states[id] == 'remembered' and over == '' or states[id] == 'dead' and over ~= 'r' and over ~= 'a'
@@ -46,7 +41,10 @@ if rules and rules.max_messages then
       room_wanted, states[id] = room_wanted + 1, 'due'
     end
   end
---@include queue_room_send
+  local refusal = room_refusal(room_wanted, room_request)
+  if refusal then
+    return refusal
+  end
 end
 read_store()
 read_waiters()
@@ -82,7 +80,7 @@ local function find_now(id)
   local there, state = find(id)
   if there and state == 'expired' then
     drop(there)
-  elseif there and there.place == flight_key and state ~= 'in_flight' then
+  elseif there and there.place == keys[FLIGHT] and state ~= 'in_flight' then
     settle(there, state)
   else
     return there, state
@@ -98,15 +96,15 @@ local function extend(there, m, body)
     m.at = math.max(math.min(m.at, there.sent_at + m.most), now)
   end
   if has_mark(there, 'a') then -- the message that waits is older than this one
-    plan('HDEL', queue_key, '~' .. m.id)
+    plan('HDEL', keys[QUEUE], '~' .. m.id)
   end
   m.seq, m.sent_at, m.group, m.receives = there.seq, there.sent_at, there.group, there.receives
   m.worker, m.reason, m.place, m.member = there.worker, there.reason, there.place, there.member
   local content = header_of(m) .. body
   m.size = #content > SMALL and 'b' or '-'
-  plan('HSET', queue_key, m.seq, content)
+  plan('HSET', keys[QUEUE], m.seq, content)
   if there.expires_at > 0 then
-    plan('ZREM', groups_key, 't' .. m.seq)
+    plan('ZREM', keys[GROUPS], 't' .. m.seq)
   end
   plan_ttl(m)
   put_due(m)
@@ -115,10 +113,10 @@ end
 -- wait_for_end(there, m, body): plans that this message waits for the end of the earlier one, and
 -- replaces one that waits already.
 local function wait_for_end(there, m, body)
-  plan('HSET', queue_key, '~' .. m.id, digits(m.at) .. '\n' .. header_of(m) .. body)
+  plan('HSET', keys[QUEUE], '~' .. m.id, format('%d', m.at) .. '\n' .. header_of(m) .. body)
   if not has_mark(there, 'a') then
     there.marks = there.marks .. 'a'
-    plan('HSET', queue_key, there.seq .. 's', state_of(there))
+    plan('HSET', keys[QUEUE], there.seq .. 's', state_of(there))
   end
 end
 
@@ -128,12 +126,12 @@ local function send(m, body)
   if m.id ~= '' then
     there, state = find_now(m.id)
   end
-  local remembered_until = m.id ~= '' and not there and redis.call('ZSCORE', done_key, m.id)
+  local remembered_until = m.id ~= '' and not there and redis.call('ZSCORE', keys[DONE], m.id)
   if remembered_until and m.over == '' and tonumber(remembered_until) > now then
     return KEPT, 0
   elseif not there then
     if remembered_until then
-      plan('ZREM', done_key, m.id)
+      plan('ZREM', keys[DONE], m.id)
     end
     store(m, body)
     return STORED, m.at
@@ -151,7 +149,7 @@ local function send(m, body)
     return AFTER, 0
   elseif over == 'a' and state == 'dead' then
     give_up_id(there)
-    plan('HSET', queue_key, there.seq .. 's', state_of(there))
+    plan('HSET', keys[QUEUE], there.seq .. 's', state_of(there))
     store(m, body)
     return STORED, m.at
   end
@@ -166,7 +164,7 @@ for i = 1, #ARGV, 3 do
   end
   messages[#messages + 1] = m
 end
-local is_planned, is_new = {}, store_read.is_new
+local is_planned, is_new = {}, queue.stored.is_new
 for k, m in ipairs(messages) do
   if is_planned[m.id] then -- by an earlier one of this batch
     commit(true)
@@ -181,10 +179,8 @@ if reply[1] > 0 then
 end
 commit(true)
 if is_new then
-  name_made(queue_key)
+  made = { keys[QUEUE] }
 end
 serve_waiters()
-if serve_room_later then
-  serve_room_later()
-end
+serve_senders()
 return reply

@@ -8,13 +8,10 @@
 -- look_at_ms is when time alone may end the message; -1: only another script can end it. A message
 -- that has not ended has its content only in the last look.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)), O(daemons that wait for this message).
---@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_result
---@include queue_find queue_item
 --@flags allow-oom
 local seq, instance = ARGV[1], ARGV[2]
-local lists = redis.call('HMGET', queue_key, seq .. 'w', 'awaited', 'layout')
-local layout = lists[3]
---@include queue_layout
+local lists = redis.call('HMGET', keys[QUEUE], seq .. 'w', 'awaited', 'layout')
+check_layout(lists[3])
 local m, state, done = find_sequence(seq, nil)
 if state == 'done' then
   local kind = done:sub(31, 31)
@@ -43,15 +40,15 @@ local function with_daemon(list, until_text)
 end
 
 local waits_until, changes = now + ARGV[3], {}
-local own = with_daemon(lists[1] or '', digits(waits_until))
+local own = with_daemon(lists[1] or '', format('%d', waits_until))
 if own then
   changes = { seq .. 'w', own }
 end
-if with_daemon(lists[2] or '', digits(waits_until)) then -- a minute more, so that the next wait need not write
-  changes[#changes + 1], changes[#changes + 2] = 'awaited', with_daemon(lists[2] or '', digits(waits_until + 60000))
+if with_daemon(lists[2] or '', format('%d', waits_until)) then -- a minute more, so that the next wait need not write
+  append(changes, 'awaited', with_daemon(lists[2] or '', format('%d', waits_until + 60000)))
 end
 if changes[1] then
-  redis.call('HSET', queue_key, unpack(changes))
+  redis.call('HSET', keys[QUEUE], unpack(changes))
 end
 
 local look_at = -1

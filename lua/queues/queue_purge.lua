@@ -12,8 +12,6 @@
 -- step.
 -- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_find queue_ttl queue_due queue_time queue_page queue_step
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
@@ -30,20 +28,20 @@ local function add(key, from, to)
   places[#places + 1] = { key, from, to }
 end
 if state == 'blocked' or state == '' then -- first, so that none becomes ready
-  add(order_key, '0', '+inf')
+  add(keys[ORDER], '0', '+inf')
 end
 if state == 'ready' or state == '' then
-  add(ready_key, '-inf', '+inf')
-  add(delayed_key, '-inf', instant)
+  add(keys[READY], '-inf', '+inf')
+  add(keys[DELAYED], '-inf', instant)
 end
 if state == 'delayed' or state == '' then
-  add(delayed_key, '(' .. instant, '+inf')
+  add(keys[DELAYED], '(' .. instant, '+inf')
 end
 if state == 'in_flight' or state == '' then
-  add(flight_key, '0', '+inf')
+  add(keys[FLIGHT], '0', '+inf')
 end
 if state == 'dead' or state == '' then
-  add(dead_key, '-inf', '+inf')
+  add(keys[DEAD], '-inf', '+inf')
 end
 
 local looked_at, is_over, at, offset = 0, false, 1, 0
@@ -58,7 +56,8 @@ end
 -- on. Returns how many it did, and whether the place has no more.
 local function forget_some(place, offset, chunk)
   local key, from, to = unpack(place)
-  local flat = redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', digits(offset), digits(chunk), 'WITHSCORES')
+  local flat = redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', format('%d', offset), format('%d', chunk),
+    'WITHSCORES')
   local found = messages_of(key, flat)
   local ended_at = take_each(found, take)
   return ended_at or #found, not ended_at and #found < chunk
@@ -74,11 +73,11 @@ while places[at] and not is_over do
   is_over = looked_at == REMOVED_MOST or bytes >= BYTES_MOST or out_of_time()
 end
 if state == '' and looked_at < REMOVED_MOST then
-  local rest = digits(REMOVED_MOST - looked_at)
-  local acknowledged = redis.call('ZRANGE', flight_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', rest)
+  local rest = format('%d', REMOVED_MOST - looked_at)
+  local acknowledged = redis.call('ZRANGE', keys[FLIGHT], '-inf', '(0', 'BYSCORE', 'LIMIT', '0', rest)
   for _, member in ipairs(acknowledged) do
-    plan('ZREM', flight_key, member)
-    plan('HDEL', queue_key, member:sub(1, 17))
+    plan('ZREM', keys[FLIGHT], member)
+    plan('HDEL', keys[QUEUE], member:sub(1, 17))
     looked_at = looked_at + 1
   end
   if looked_at == REMOVED_MOST and not places[at] then

@@ -14,10 +14,8 @@
 -- many are blocked, and so many are ready or in flight.
 -- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
---@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_find queue_ttl queue_due queue_time
 check_types()
-local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
+local reply = { 1, now, 1 - redis.call('EXISTS', keys[QUEUE]) }
 local wanted = {}
 for i, name in ipairs(SETTINGS) do
   local given = tonumber(ARGV[i])
@@ -26,7 +24,7 @@ end
 if wanted[3] > wanted[4] then
   return { -1, now, wanted[3], wanted[4] }
 end
-local all = rules_of(queue_rules)
+local all = rules_of(queue.rules_text)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
 for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate' }) do
   local given = ARGV[11 + i] or '-1'
@@ -49,42 +47,42 @@ settle_time('250', true)
 -- marks of other groups: of holds, and of retries that wait for their time. What these messages
 -- need, they get again once they are due.
 local function plan_free_groups()
-  local marks = redis.call('ZRANGE', busy_key, '0', '999')
-  local in_use = redis.call('ZCARD', busy_key) - #marks
+  local marks = redis.call('ZRANGE', keys[BUSY], '0', '999')
+  local in_use = redis.call('ZCARD', keys[BUSY]) - #marks
   for _, mark in ipairs(marks) do
     local group, kind, place = mark:match('^([^%z\1\2]+)([%z\1\2])(.*)$')
-    local flight = place and place ~= '' and redis.call('ZSCORE', flight_key, place:sub(2, 17) .. 's' .. group)
-    if kind ~= HELD and (flight and tonumber(flight) >= 0 or redis.call('ZSCORE', ready_key, place .. group)) then
+    local flight = place and place ~= '' and redis.call('ZSCORE', keys[FLIGHT], place:sub(2, 17) .. 's' .. group)
+    if kind ~= HELD and (flight and tonumber(flight) >= 0 or redis.call('ZSCORE', keys[READY], place .. group)) then
       in_use = in_use + 1
     else
-      plan('ZREM', busy_key, mark)
-      plan('ZREM', groups_key, 'h' .. group)
+      plan('ZREM', keys[BUSY], mark)
+      plan('ZREM', keys[GROUPS], 'h' .. group)
     end
   end
   return in_use
 end
 if all.order ~= old_order then
-  local blocked, in_use = redis.call('ZCARD', order_key), plan_free_groups()
+  local blocked, in_use = redis.call('ZCARD', keys[ORDER]), plan_free_groups()
   if blocked + in_use > 0 then
     return { -3, now, blocked, in_use }
   end
   commit(true)
 end
 all.was_limited = all.was_limited or all.group_concurrency
-  or (old_limit or old_rate) and redis.call('ZCARD', busy_key) > 0 or nil
+  or (old_limit or old_rate) and redis.call('ZCARD', keys[BUSY]) > 0 or nil
 all.was_limited = all.was_limited and true
 local fields = { 'trim_at', '0', 'layout', LAYOUT } -- retention may be shorter now
 for i, name in ipairs(SETTINGS) do
-  known[name] = wanted[i]
-  fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
+  queue.settings[name] = wanted[i]
+  fields[2 * i + 3], fields[2 * i + 4] = name, format('%d', wanted[i])
 end
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 if result_ms == -2 then
   result_ms = 0
 end
-local head = queue_rules and queue_rules:match('^%S+') or '-'
-if result_ms > 0 or result_ms == 0 and result_ms_of(queue_rules) > 0 then
-  head = 'result_ms=' .. digits(result_ms)
+local head = queue.rules_text and queue.rules_text:match('^%S+') or '-'
+if result_ms > 0 or result_ms == 0 and result_ms_of(queue.rules_text) > 0 then
+  head = 'result_ms=' .. format('%d', result_ms)
 end
 if max_messages ~= -1 then
   all.max_messages = max_messages > 0 and max_messages or nil
@@ -92,34 +90,34 @@ end
 if ARGV[10] ~= '' or ARGV[11] == '-2' then
   all.policy = ARGV[10] ~= '' and { ARGV[10], ARGV[11] } or nil
 end
-if queue_rules or head ~= '-' or next(all) then
-  queue_rules = next(all) and head .. ' ' .. cmsgpack.pack(all) or head
-  fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
+if queue.rules_text or head ~= '-' or next(all) then
+  queue.rules_text = next(all) and head .. ' ' .. cmsgpack.pack(all) or head
+  fields[#fields + 1], fields[#fields + 2] = 'rules', queue.rules_text
   fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- its policy may be another now
 end
 local new_rate = all.group_rate
 if old_rate and not (new_rate and new_rate.limit == old_rate.limit and new_rate.window_ms == old_rate.window_ms
   and new_rate.burst == old_rate.burst) then -- held groups are looked at again
-  local held = redis.call('ZRANGE', groups_key, '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1000')
+  local held = redis.call('ZRANGE', keys[GROUPS], '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1000')
   local scores = {}
   for i, member in ipairs(held) do
-    scores[2 * i - 1], scores[2 * i] = digits(now), member
+    scores[2 * i - 1], scores[2 * i] = format('%d', now), member
   end
   if scores[1] then
-    redis.call('ZADD', groups_key, unpack(scores))
+    redis.call('ZADD', keys[GROUPS], unpack(scores))
   end
 end
-add_settings(reply, queue_rules)
-redis.call('HSET', queue_key, unpack(fields))
+add_settings(reply, queue.rules_text)
+redis.call('HSET', keys[QUEUE], unpack(fields))
 if reply[3] == 1 then
-  name_made(queue_key)
+  made = { keys[QUEUE] }
 end
-local spent = all.rate and redis.call('ZSCORE', groups_key, 'q')
+local spent = all.rate and redis.call('ZSCORE', keys[GROUPS], 'q')
 local mended = spent and rate_mended(all.rate, spent)
 if mended then
-  redis.call('ZADD', groups_key, mended, 'q')
+  redis.call('ZADD', keys[GROUPS], mended, 'q')
 end
 serve_waiters() -- the queue may have been paused, or its retries come sooner now
-rules = all
+queue.rules = all
 serve_senders() -- the queue may hold more
 return reply

@@ -8,8 +8,6 @@
 -- after a millisecond. Each step is a part of an idempotent request; the total before the step is
 -- the name of the part.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page
 --@idempotent parts
 local most, total, interval_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3] or 0)
 local step = 1000
@@ -25,13 +23,13 @@ if settle_ended('250') > 0 then
   return { 0, now, total }
 end
 
-local kept = '(' .. digits(now - setting('dead_retention_ms'))
+local kept = '(' .. format('%d', now - setting('dead_retention_ms'))
 local looked_at, is_last = 0, false
 repeat
   local chunk = math.min(100, step - looked_at)
-  local page = { digits(looked_at), digits(chunk) }
-  local flat = redis.call('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
-  local letters = messages_of(dead_key, flat)
+  local page = { format('%d', looked_at), format('%d', chunk) }
+  local flat = redis.call('ZRANGE', keys[DEAD], kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  local letters = messages_of(keys[DEAD], flat)
   for _, m in ipairs(letters) do
     if not m.has_state then
       forget(m)

@@ -12,29 +12,27 @@
 -- bodies, and ends after a millisecond. Each step is a part of the request, named by what the steps
 -- before did.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time names queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_find queue_page queue_leap queue_store
 --@idempotent parts
-local STEP_MOST, BYTES_MOST, FIRST_ID = 1000, 4194304, 6
+local STEP_MOST, FIRST_ID = 1000, 6
 local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local at, most, has_ids = tonumber(ARGV[4]), tonumber(ARGV[5]), #ARGV >= FIRST_ID
 local total, bytes = before, 0
 
 -- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
 -- and the wait queues of both are read before anything is written.
-local queue_count, servers = 2, {}
+local waiting, stored = {}, nil
 local function use(i)
---@include queue_use
-  known, are_checked, are_groups_checked, serve_read = {}, false, false, servers[i]
+  queue_use(i)
+  queue.waiting, queue.stored = waiting[i], i == 1 and stored or nil
   check_types()
   check_groups()
 end
 for i = 1, 0, -1 do
   use(i)
   read_waiters()
-  servers[i] = serve_read
+  waiting[i] = queue.waiting
   if i == 1 then
-    read_store()
+    stored = read_store()
   end
 end
 if settle_ended('250', true) > 0 then
@@ -58,9 +56,9 @@ local function letters_by_id(count)
   return letters, not ARGV[FIRST_ID + i]
 end
 local function letters_by_age(count)
-  local kept, page = '(' .. digits(now - setting('dead_retention_ms')), { digits(at), digits(count) }
-  local flat = redis.call('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
-  local found, letters, next_read = messages_of(dead_key, flat), {}, 1
+  local kept, page = '(' .. format('%d', now - setting('dead_retention_ms')), { format('%d', at), format('%d', count) }
+  local flat = redis.call('ZRANGE', keys[DEAD], kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  local found, letters, next_read = messages_of(keys[DEAD], flat), {}, 1
   for i, m in ipairs(found) do
     if bytes >= BYTES_MOST then
       return letters, false
@@ -83,7 +81,7 @@ local function is_taken(id)
   elseif m then
     return true
   end
-  local until_ms = redis.call('ZSCORE', done_key, id)
+  local until_ms = redis.call('ZSCORE', keys[DONE], id)
   return until_ms and tonumber(until_ms) > now
 end
 
@@ -140,8 +138,8 @@ for i = 0, 1 do
   use(i)
   serve_waiters()
 end
-if store_read.is_new and total > before then
-  name_made(queue_key)
+if stored.is_new and total > before then
+  made = { keys[QUEUE] }
 end
 if not is_last then
   return { total > before and 2 or 0, now, total, duplicates, at }

@@ -5,9 +5,7 @@
 -- A sender that was called passes its turn on to the next one.
 -- Errors: WRONGTYPE, nothing changed. O(log waiters), O(waiters) when a daemon with waiters has
 -- died.
---@include time waiters
 --@flags allow-oom
-local now = now_ms()
 local w = waiters_read(KEYS[1], KEYS[1], now, ARGV[1])
 waiters_settle(w)
 waiters_leave(w)

@@ -6,14 +6,11 @@
 -- due, drops at most 250 messages past their ttl, looks at 100 groups whose hold has ended, and
 -- makes the messages of schedules that came due (50) unless the queue is paused.
 -- Errors: WRONGTYPE, nothing changed. O(1000 * log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_find queue_ttl queue_due queue_time queue_recurrence queue_schedule queue_leap
---@include queue_store queue_fire
 check_types()
 read_waiters()
 local count = settle_time('250', true)
-local is_due = redis.call('HGET', queue_key, 'paused') ~= '1'
-  and redis.call('ZCOUNT', schedules_key, '-inf', instant) > 0
+local is_due = redis.call('HGET', keys[QUEUE], 'paused') ~= '1'
+  and redis.call('ZCOUNT', keys[SCHEDULES], '-inf', instant) > 0
 if is_due then
   fire_due()
 end

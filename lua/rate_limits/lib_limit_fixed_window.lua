@@ -1,5 +1,5 @@
 -- The fixed window: a counter that starts with the first counted call and ends window_ms later.
--- This part needs no other, and must not know policies: scripts pass the parameters.
+-- This module must not know policies: scripts pass the parameters.
 --
 -- State, a string: the number WINDOW_FORM, then used, started_at_ms, limit and window_ms, packed as
 -- for gcra. It expires at the end of its window, as it was last written: a longer window holds from
@@ -46,5 +46,5 @@ local function fixed_window_decide(key, now, limit, window, cost)
 end
 local function fixed_window_commit(key, limit, window, used, started)
   local state = struct.pack('<I4dddd', WINDOW_FORM, used, started, limit, window)
-  redis.call('SET', key, state, 'PXAT', string.format('%d', started + window))
+  redis.call('SET', key, state, 'PXAT', format('%d', started + window))
 end

@@ -1,5 +1,5 @@
 -- gcra: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
--- CL.THROTTLE). This part needs no other, and must not know policies: scripts pass the parameters.
+-- CL.THROTTLE). This module must not know policies: scripts pass the parameters.
 --
 -- State, a string: the number GCRA_FORM, then level, at_ms, window_ms, limit and burst, each a
 -- double (little-endian); text would cost Redis a fifth more. limit and window_ms, divided by their
@@ -92,5 +92,5 @@ local function gcra_decide(key, now, limit, window, cost, burst)
 end
 local function gcra_commit(key, reset_at, limit, window, at, level, burst)
   local state = struct.pack('<I4ddddd', GCRA_FORM, level, at, window, limit, burst)
-  redis.call('SET', key, state, 'PXAT', string.format('%d', reset_at))
+  redis.call('SET', key, state, 'PXAT', format('%d', reset_at))
 end

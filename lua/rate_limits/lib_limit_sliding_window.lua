@@ -1,5 +1,5 @@
 -- The sliding window: a log of what was counted in the last window_ms, exact at every instant. This
--- part needs lib/time.lua, and must not know policies: scripts pass the parameters.
+-- module needs lib/time.lua, and must not know policies: scripts pass the parameters.
 --
 -- State, a sorted set with an entry for each counted call: its score is its time in ms, its member
 -- the running total of all costs up to and with it, as 16 digits. So members order like scores, and
@@ -43,7 +43,7 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
     limit, window = l, w
   end
   now = math.max(now, latest)
-  local cutoff = digits(math.max(now - window, now < latest + w and latest - w or latest))
+  local cutoff = format('%d', math.max(now - window, now < latest + w and latest - w or latest))
   local expired = settings and redis.call('ZCOUNT', key, '-inf', cutoff) or 0
   local base = floor
   if expired > 0 then
@@ -87,7 +87,7 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
 end
 -- sliding_window_set: writes the member of the parameters if it differs.
 local function sliding_window_set(key, old_settings, limit, window, floor)
-  local settings = string.format('%d %d %d', limit, window, floor)
+  local settings = format('%d %d %d', limit, window, floor)
   if old_settings ~= settings then
     if old_settings then redis.call('ZREM', key, old_settings) end
     redis.call('ZADD', key, '+inf', settings)
@@ -98,7 +98,7 @@ local function sliding_window_commit(key, allowed, limit, window, now, total, ex
     redis.call('UNLINK', key)
     total, expired, settings, floor, base = total - base, 0, nil, 0, 0
   end
-  redis.call('ZADD', key, digits(now), string.format('%016.0f', total))
+  redis.call('ZADD', key, format('%d', now), format('%016.0f', total))
   if expired > 1 then
     redis.call('ZREMRANGEBYRANK', key, 0, math.min(expired - 1, 1000) - 1)
   end
@@ -113,5 +113,5 @@ local function sliding_window_commit(key, allowed, limit, window, now, total, ex
     floor = base
   end
   sliding_window_set(key, settings, limit, window, floor)
-  redis.call('PEXPIREAT', key, digits(now + window))
+  redis.call('PEXPIREAT', key, format('%d', now + window))
 end

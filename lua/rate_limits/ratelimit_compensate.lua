@@ -9,9 +9,7 @@
 -- taken: a leaky bucket gets back only what cannot have drained since, a window only what it still
 -- counts.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
---@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@flags allow-oom
-local now = now_ms()
 local FIELDS = 6
 local taken_at = tonumber(ARGV[1])
 local checks = {}
@@ -20,8 +18,7 @@ for i = 1, #KEYS do
   local c = { limit = tonumber(ARGV[at + 2]), window = tonumber(ARGV[at + 3]), cost = tonumber(ARGV[at + 4]) }
   c.algorithm, c.whole_at = tonumber(ARGV[at + 1]), taken_at + tonumber(ARGV[at + 6])
   c.burst = c.algorithm == 1 and tonumber(ARGV[at + 5]) or nil
-  c.decide = ({ gcra_decide, sliding_window_decide, fixed_window_decide })[c.algorithm]
-  c.found = { c.decide(KEYS[i], now, nil, nil, 0) }
+  c.found = { limit_decide(c.algorithm, KEYS[i], now, nil, nil, 0) }
   checks[i] = c
 end
 local reply = { 1, now }
@@ -29,7 +26,8 @@ for i, c in ipairs(checks) do
   local same = c.found[7] == c.limit and c.found[8] == c.window
   local taken = c.algorithm == 1 and taken_at or c.whole_at - c.window -- exact for a window
   limit_refund(KEYS[i], c.algorithm, c.cost, taken, same and c.whole_at or 0, c.found)
-  local _, capacity, remaining, retry_at, reset_at, more_at = c.decide(KEYS[i], now, c.limit, c.window, 0, c.burst)
+  local _, capacity, remaining, retry_at, reset_at, more_at = limit_decide(c.algorithm, KEYS[i], now, c.limit,
+    c.window, 0, c.burst)
   for _, value in ipairs({ capacity, remaining, retry_at, reset_at, more_at, c.limit, c.window }) do
     reply[#reply + 1] = value
   end

@@ -4,9 +4,7 @@
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)
 --@reply 1 allowed, 0 refused: limit_taken
 -- O(1).
---@include time limit_fixed_window
 --@idempotent window
-local now = now_ms()
 local cost = ARGV[3] + 0
 local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, _, used, started =
   fixed_window_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, cost)

@@ -2,6 +2,5 @@
 -- KEYS  1.. the states
 --@reply 0..
 -- The outcome is how many states there were. O(1); Redis frees a long log in the background.
---@include time
 --@flags allow-oom
-return { redis.call('UNLINK', unpack(KEYS)), now_ms() }
+return { redis.call('UNLINK', unpack(KEYS)), now }

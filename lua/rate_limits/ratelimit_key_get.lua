@@ -6,13 +6,12 @@
 --@reply 0: limit_state
 -- algorithm is 0 without a state; retry_at_ms is -1 when a call of cost 1 would be allowed. O(log
 -- n).
---@include time limit_gcra limit_sliding_window limit_fixed_window
 --@reads
-local now = now_ms()
 local wanted = tonumber(ARGV[1])
-for algorithm, decide in ipairs({ gcra_decide, sliding_window_decide, fixed_window_decide }) do
+for algorithm = 1, 3 do
   if wanted == 0 or wanted == algorithm then
-    local allowed, capacity, remaining, _, reset_at, more_at, limit, window = decide(KEYS[algorithm], now, nil, nil, 0)
+    local allowed, capacity, remaining, _, reset_at, more_at, limit, window =
+      limit_decide(algorithm, KEYS[algorithm], now, nil, nil, 0)
     if allowed then
       return { 0, now, algorithm, limit, window, capacity, remaining, remaining > 0 and -1 or more_at, reset_at }
     end

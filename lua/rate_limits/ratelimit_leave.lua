@@ -5,9 +5,7 @@
 --@reply 1
 -- Errors: WRONGTYPE, nothing done. O(limits * log waiters), O(waiters) when a daemon with waiters
 -- has died.
---@include time waiters
 --@flags allow-oom
-local now = now_ms()
 local queues = {}
 for i = 1, #KEYS, 2 do
   queues[#queues + 1] = waiters_read(KEYS[i], KEYS[i + 1], now, ARGV[1])

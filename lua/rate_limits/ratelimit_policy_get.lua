@@ -4,9 +4,7 @@
 --@reply -1 absent
 -- A field that the policy does not have is ''.
 -- Errors: WRONGTYPE. O(1).
---@include time limit_policy
 --@reads
-local now = now_ms()
 if redis.call('HLEN', KEYS[1]) == 0 then
   return { -1, now }
 end

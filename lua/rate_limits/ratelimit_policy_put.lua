@@ -6,18 +6,17 @@
 --@reply 1 new, 2 replaced, 0 changed_meanwhile
 -- changed_meanwhile: the policy has other fields by now; nothing done.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time names limit_policy
 local outcome = redis.call('HLEN', KEYS[1]) > 0 and 2 or 1
 local old, new = redis.call('HMGET', KEYS[1], unpack(POLICY_FIELDS)), {}
 for i, field in ipairs(POLICY_FIELDS) do
   if ARGV[#POLICY_FIELDS + i] and (outcome == 1 or ARGV[#POLICY_FIELDS + i] ~= (old[i] or '')) then
-    return { 0, now_ms() }
+    return { 0, now }
   end
   new[2 * i - 1], new[2 * i] = field, ARGV[i]
 end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(new))
 if outcome == 1 then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
-return { outcome, now_ms() }
+return { outcome, now }

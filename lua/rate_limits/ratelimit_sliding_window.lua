@@ -3,9 +3,7 @@
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 '1': a refused call counts as well
 --@reply 1 allowed, 2 counted_refusal, 0 refused: limit_taken
 -- A counted refusal changed something, so its idempotency record is kept. O(log n).
---@include time limit_sliding_window
 --@idempotent window
-local now = now_ms()
 local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at,
   counts, total, expired, settings, floor, base =
   sliding_window_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] == '1')

@@ -14,11 +14,7 @@
 -- limit that takes longest to have room, unless that takes longer than it may wait. No request that
 -- waits overtakes another. While it waits it is not refused, so it counts nothing.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
---@include time limit_gcra limit_sliding_window limit_fixed_window
 --@idempotent window
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = math.floor(now_us / 1000)
 local FIELDS = 6
 local count = math.floor(#ARGV / FIELDS)
 local may_wait, elsewhere = #KEYS > count, ARGV[FIELDS * count + 1]
@@ -26,13 +22,11 @@ local is_refused, wait_ms = elsewhere == '1' or elsewhere == '2', may_wait and t
 local counts_refusals = elsewhere == '1' or (not is_refused and wait_ms == 0)
 local function look(i, cost)
   local at = FIELDS * (i - 1)
-  local algorithm, limit, window = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  if algorithm == '1' then
-    return { gcra_decide(KEYS[i], now, limit, window, cost, tonumber(ARGV[at + 5])) }
-  elseif algorithm == '2' then
-    return { sliding_window_decide(KEYS[i], now, limit, window, cost, counts_refusals and ARGV[at + 5] == '1') }
+  local algorithm, more = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 5])
+  if algorithm == 2 then
+    more = counts_refusals and more == 1
   end
-  return { fixed_window_decide(KEYS[i], now, limit, window, cost) }
+  return { limit_decide(algorithm, KEYS[i], now, tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), cost, more) }
 end
 local function take(i, c)
   local algorithm = ARGV[FIELDS * (i - 1) + 1]
@@ -61,7 +55,6 @@ end
 
 local waiting, serve
 if may_wait then
---@include waiters
   local ticket, queued_us = ARGV[FIELDS * count + 2], tonumber(ARGV[FIELDS * count + 4])
   local queues, longest_at, at = {}, -1, nil
   for i = 1, count do

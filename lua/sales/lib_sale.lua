@@ -1,6 +1,5 @@
 -- What a sale is in Redis, and what its scripts share: its settings, its claims, and how expired
--- holds return to the stock. This part must not know whether a claim may be granted. Needs
--- lib/time.lua and lib/expiry.lua.
+-- holds return to the stock. This module must not know whether a claim may be granted.
 -- KEYS, the same in every sale script; all of them expire together:
 --   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none), and the quantities that are
 --                      held and confirmed
@@ -56,7 +55,7 @@ local function take_back(sale, claims)
     local c = claim_of(record)
     if c then
       sum = sum + c.quantity
-      if redis.call('HINCRBY', users_key, c.user, digits(0 - c.quantity)) <= 0 then
+      if redis.call('HINCRBY', users_key, c.user, format('%d', 0 - c.quantity)) <= 0 then
         redis.call('HDEL', users_key, c.user)
       end
     end
@@ -64,13 +63,13 @@ local function take_back(sale, claims)
   redis.call('HDEL', claims_key, unpack(claims))
   redis.call('ZREM', holds_key, unpack(claims))
   sale.has_all_keys = false -- maybe: Redis removes a key without elements
-  sale.held = redis.call('HINCRBY', sale_key, 'held', digits(0 - sum)) -- not -0, which is not an integer to Redis
+  sale.held = redis.call('HINCRBY', sale_key, 'held', format('%d', 0 - sum)) -- not -0, which is not an integer to Redis
 end
 
 -- settle(sale, now): takes back the claims whose hold has ended by now, at most SETTLED_MOST.
 -- Returns false when there may be more.
 local function settle(sale, now)
-  local over = redis.call('ZRANGE', holds_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', SETTLED_MOST)
+  local over = redis.call('ZRANGE', holds_key, '-inf', format('%d', now), 'BYSCORE', 'LIMIT', '0', SETTLED_MOST)
   if #over > 0 then
     take_back(sale, over)
   end
@@ -84,7 +83,7 @@ end
 local function sale_reply(sale, outcome, now)
   return {
     outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.retention_ms,
-    sale.held, sale.confirmed, expiry_reply(expires_at(sale_keys)),
+    sale.held, sale.confirmed, expiry_reply(expiry_at(sale_keys)),
   }
 end
 
@@ -124,10 +123,10 @@ local function change(sale, now)
       return sale_reply(sale, is_settled and -2 or 0, now)
     end
   end
-  local fields = {'held', digits(wanted.held), 'confirmed', digits(wanted.confirmed)}
+  local fields = {'held', format('%d', wanted.held), 'confirmed', format('%d', wanted.confirmed)}
   for _, name in ipairs(SALE_SETTINGS) do
     fields[#fields + 1] = name
-    fields[#fields + 1] = digits(wanted[name])
+    fields[#fields + 1] = format('%d', wanted[name])
   end
   redis.call('HSET', sale_key, unpack(fields))
   expire(sale_keys, sale_expiry(wanted, now))

@@ -10,9 +10,7 @@
 -- has. sold_out: less than this quantity is left.
 -- A replay returns the first reply with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time expiry sale
 --@idempotent proof
-local now = now_ms()
 local user, quantity = ARGV[2], tonumber(ARGV[3])
 local sale = read_sale()
 if granted then
@@ -39,12 +37,12 @@ elseif remaining < quantity then
 end
 
 local expires_at_ms = now + sale.hold_ms
-local claim = digits(expires_at_ms) .. '.' .. ARGV[1]
-redis.call('HSET', claims_key, claim, table.concat({'held', digits(quantity), digits(expires_at_ms), user}, ' '))
-redis.call('ZADD', holds_key, digits(expires_at_ms), claim)
-redis.call('HINCRBY', users_key, user, digits(quantity))
-redis.call('HINCRBY', sale_key, 'held', digits(quantity))
-local sale_expires_at = not sale.has_all_keys and expires_at(sale_keys)
+local claim = format('%d', expires_at_ms) .. '.' .. ARGV[1]
+redis.call('HSET', claims_key, claim, format('held %d %d ', quantity, expires_at_ms) .. user)
+redis.call('ZADD', holds_key, format('%d', expires_at_ms), claim)
+redis.call('HINCRBY', users_key, user, format('%d', quantity))
+redis.call('HINCRBY', sale_key, 'held', format('%d', quantity))
+local sale_expires_at = not sale.has_all_keys and expiry_at(sale_keys)
 if sale_expires_at then -- the other keys may be new
   expire(sale_keys, sale_expires_at)
 end

@@ -5,9 +5,7 @@
 --@reply -1 no_sale, -2 absent, -3 expired
 -- known: it was confirmed before. expired: its hold expired or was released.
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time expiry sale
 --@idempotent
-local now = now_ms()
 local sale = read_sale()
 if not sale then
   return {-1, now}
@@ -23,8 +21,8 @@ if c.state == 'released' or c.expires_at_ms <= now then
   return {-3, now}
 end
 redis.call('HSET', claims_key, ARGV[1],
-  table.concat({'confirmed', digits(c.quantity), digits(c.expires_at_ms), c.user}, ' '))
+  table.concat({'confirmed', format('%d', c.quantity), format('%d', c.expires_at_ms), c.user}, ' '))
 redis.call('ZREM', holds_key, ARGV[1])
-redis.call('HINCRBY', sale_key, 'held', digits(-c.quantity))
-redis.call('HINCRBY', sale_key, 'confirmed', digits(c.quantity))
+redis.call('HINCRBY', sale_key, 'held', format('%d', -c.quantity))
+redis.call('HINCRBY', sale_key, 'confirmed', format('%d', c.quantity))
 return {1, now, c.user, c.quantity}

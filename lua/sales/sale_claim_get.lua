@@ -5,9 +5,7 @@
 --@reply -1 no_sale, -2 absent, -3 expired
 -- expired: its hold expired or was released.
 -- Errors: WRONGTYPE. O(1).
---@include time expiry sale
 --@reads
-local now = now_ms()
 if not read_sale() then
   return {-1, now}
 end

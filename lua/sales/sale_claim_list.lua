@@ -7,9 +7,7 @@
 --@reply -1 no_sale, -2 no_cursor
 -- next_cursor is '0' at the end.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 claims, for a millisecond.
---@include time out_of_time expiry sale scan_page
 --@reads
-local now = now_ms()
 if not read_sale() then
   return {-1, now}
 end

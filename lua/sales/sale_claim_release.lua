@@ -5,9 +5,7 @@
 --@reply -1 no_sale, -2 absent, -3 confirmed, -4 expired
 -- known: it was released before. expired: its hold expired, or was released more than a minute ago.
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time expiry sale
 --@flags allow-oom
-local now = now_ms()
 local sale = read_sale()
 if not sale then
   return {-1, now}
@@ -22,11 +20,11 @@ end
 if c.state == 'released' then
   return {0, now}
 end
-if redis.call('HINCRBY', users_key, c.user, digits(-c.quantity)) <= 0 then
+if redis.call('HINCRBY', users_key, c.user, format('%d', -c.quantity)) <= 0 then
   redis.call('HDEL', users_key, c.user)
 end
-redis.call('HINCRBY', sale_key, 'held', digits(-c.quantity))
-local known_until_ms = digits(math.min(c.expires_at_ms, now + 60000))
+redis.call('HINCRBY', sale_key, 'held', format('%d', -c.quantity))
+local known_until_ms = format('%d', math.min(c.expires_at_ms, now + 60000))
 redis.call('HSET', claims_key, ARGV[1], table.concat({'released', '0', known_until_ms, c.user}, ' '))
 redis.call('ZADD', holds_key, known_until_ms, ARGV[1])
 return {1, now}

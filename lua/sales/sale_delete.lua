@@ -2,9 +2,7 @@
 -- KEYS  the keys of a sale (sales/lib_sale.lua)
 --@reply 1 deleted, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time expiry sale
 --@flags allow-oom
-local now = now_ms()
 if not read_sale() then
   return {-1, now}
 end

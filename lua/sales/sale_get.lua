@@ -4,9 +4,7 @@
 --@reply -1 absent
 -- more is 1 when more holds may have ended, so call again; else 0.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time expiry sale
 --@flags allow-oom
-local now = now_ms()
 local sale = read_sale()
 if not sale then
   return {-1, now}

@@ -5,9 +5,8 @@
 --@reply -1 absent, -3 closes_before_open
 -- change (sales/lib_sale.lua) has the outcomes, besides absent.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time expiry sale
 local sale = read_sale()
 if not sale then
-  return {-1, now_ms()}
+  return {-1, now}
 end
-return change(sale, now_ms())
+return change(sale, now)

@@ -6,10 +6,9 @@
 --@reply -3 closes_before_open
 -- change (sales/lib_sale.lua) has the outcomes.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time names expiry sale
 local sale = read_sale()
-local reply = change(sale, now_ms())
+local reply = change(sale, now)
 if not sale and reply[1] > 0 then
-  name_made(sale_key)
+  made = { sale_key }
 end
 return reply

@@ -1,5 +1,5 @@
--- What a semaphore is in Redis, and each change of it. This part must not know the order of
--- waiters. Needs lib/time.lua and lib/waiters.lua.
+-- What a semaphore is in Redis, and each change of it. This module must not know the order of
+-- waiters.
 -- A semaphore is two keys with the TTL of the last permit. The hash has limit and `o:<permit
 -- hash>`: owner. The sorted set `permits` has the hash of each permit by its expires_at_ms. A
 -- released permit stays there, by minus the instant until which the release is remembered, so that
@@ -15,8 +15,8 @@ local function semaphore_read(key, permits_key, now)
   end
   return {
     key = key, permits_key = permits_key, now = now, limit = tonumber(limit),
-    held = redis.call('ZCOUNT', permits_key, digits(now), '+inf'),
-    gone = redis.call('ZRANGE', permits_key, digits(-now), '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100'),
+    held = redis.call('ZCOUNT', permits_key, format('%d', now), '+inf'),
+    gone = redis.call('ZRANGE', permits_key, format('%d', -now), format('(%d', now), 'BYSCORE', 'LIMIT', '0', '100'),
   }
 end
 
@@ -38,7 +38,7 @@ end
 -- semaphore_grant(s, permit, expires_at_ms): makes the permit valid until then; both keys live as
 -- long as the last permit.
 local function semaphore_grant(s, permit, expires_at_ms)
-  redis.call('ZADD', s.permits_key, digits(expires_at_ms), permit)
+  redis.call('ZADD', s.permits_key, format('%d', expires_at_ms), permit)
   local last = redis.call('ZRANGE', s.permits_key, '-1', '-1', 'WITHSCORES')[2]
   redis.call('PEXPIREAT', s.key, last)
   redis.call('PEXPIREAT', s.permits_key, last)
@@ -46,7 +46,7 @@ end
 
 -- semaphore_next_end(s): when the first permit expires, nil without a permit. O(log permits).
 local function semaphore_next_end(s)
-  return tonumber(redis.call('ZRANGE', s.permits_key, digits(s.now), '+inf', 'BYSCORE', 'LIMIT', '0', '1',
+  return tonumber(redis.call('ZRANGE', s.permits_key, format('%d', s.now), '+inf', 'BYSCORE', 'LIMIT', '0', '1',
     'WITHSCORES')[2])
 end
 
@@ -58,7 +58,7 @@ end
 -- semaphore_drop(s, permit): releases it.
 local function semaphore_drop(s, permit)
   redis.call('HDEL', s.key, 'o:' .. permit)
-  redis.call('ZADD', s.permits_key, digits(-s.now - RELEASED_MS), permit)
+  redis.call('ZADD', s.permits_key, format('%d', -s.now - RELEASED_MS), permit)
   s.held = s.held - 1
 end
 

@@ -4,9 +4,7 @@
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; Redis
 -- frees the memory in the background.
---@include time waiters semaphore
 --@flags allow-oom
-local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
 local removed = redis.call('UNLINK', KEYS[1], KEYS[2])

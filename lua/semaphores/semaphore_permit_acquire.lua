@@ -13,13 +13,9 @@
 -- A replay returns the first reply with the present held and expires_at_ms, while the permit is
 -- valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
---@include time names waiters semaphore
 --@idempotent proof
 local limit, ttl_ms, owner, permit, sealed = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local ticket, wait_ms, waited_us = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
-local t = redis.call('TIME')
-local now_us = t[1] * 1000000 + t[2]
-local now = math.floor(now_us / 1000)
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 if granted then
   granted[3], granted[4] = s.held, semaphore_holds(s, proof)
@@ -34,10 +30,10 @@ semaphore_settle(s)
 if has_turn then
   local is_new = s.limit == 0
   s.limit, s.held = limit, s.held + 1
-  redis.call('HSET', KEYS[1], 'limit', digits(limit), 'o:' .. permit, owner)
+  redis.call('HSET', KEYS[1], 'limit', format('%d', limit), 'o:' .. permit, owner)
   semaphore_grant(s, permit, now + ttl_ms)
   if is_new then
-    name_made(KEYS[1])
+    made = { KEYS[1] }
   end
   if ticket ~= '' then
     waiters_leave(waiters)

@@ -6,9 +6,7 @@
 --@reply -1 ended
 -- A replay returns the present expires_at_ms, while the permit is valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
---@include time waiters semaphore
 --@idempotent proof
-local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
 local was_until = semaphore_holds(s, ARGV[1])

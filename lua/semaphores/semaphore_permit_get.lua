@@ -5,9 +5,7 @@
 --@reply -1 ended
 -- ended: the permit has expired, was released, or never existed.
 -- Errors: WRONGTYPE. O(log permits).
---@include time waiters semaphore
 --@reads
-local now = now_ms()
 local expires_at_ms = semaphore_holds(semaphore_read(KEYS[1], KEYS[2], now), ARGV[1])
 if not expires_at_ms then
   return { -1, now }

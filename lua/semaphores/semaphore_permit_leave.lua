@@ -6,9 +6,7 @@
 -- released_before: the permit was released within the last minute. ended: it is not valid (any
 -- more).
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
---@include time waiters semaphore
 --@flags allow-oom
-local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, ARGV[1])
 local held = ARGV[2] ~= '' and semaphore_holds(s, ARGV[2])

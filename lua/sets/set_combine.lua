@@ -7,11 +7,9 @@
 -- size is how many members Redis would have to read: all members for a union, the smallest set for
 -- an intersection, the first set for a difference.
 -- Errors: WRONGTYPE. O(sets * 1000).
---@include time
 --@reads
 local most = 1000
 local commands = { union = 'SUNION', intersect = 'SINTER', subtract = 'SDIFF' }
-local now = now_ms()
 local all, least, first = 0, math.huge, nil
 for i = 1, #KEYS do
   local size = redis.call('SCARD', KEYS[i])

@@ -7,7 +7,6 @@
 --@reply 0: stays text
 -- stays has a digit for each member: '1' when it stays.
 -- Errors: WRONGTYPE. O(sets * members).
---@include time
 --@reads
 local wanted = ARGV[1] == 'intersect' and 1 or 0
 local stays = {}
@@ -21,4 +20,4 @@ for _, key in ipairs(KEYS) do
     end
   end
 end
-return { 0, now_ms(), table.concat(stays) }
+return { 0, now, table.concat(stays) }

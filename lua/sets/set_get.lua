@@ -2,6 +2,5 @@
 -- KEYS[1]  the set
 --@reply 0: set
 -- Errors: WRONGTYPE. O(1).
---@include time expiry set
 --@reads
-return set_state(KEYS[1], now_ms())
+return set_state(KEYS[1], now)

@@ -3,7 +3,5 @@
 -- ARGV[1]  the member
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time
 --@flags allow-oom
-local now = now_ms()
 return { redis.call('SREM', KEYS[1], ARGV[1]), now }

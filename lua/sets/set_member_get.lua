@@ -4,9 +4,7 @@
 --@reply 0: size int
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
---@include time
 --@reads
-local now = now_ms()
 if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 0 then
   return { -1, now }
 end

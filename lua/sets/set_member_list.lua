@@ -7,9 +7,7 @@
 --@reply -1 no_cursor
 -- next_cursor is '0' at the end.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 members, for a millisecond.
---@include time out_of_time scan_page
 --@reads
-local now = now_ms()
 local members, next_cursor = scan_page('SSCAN', KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]))
 if not members then
   return { -1, now }

@@ -3,11 +3,9 @@
 -- ARGV[1]  the member
 --@reply 1 new, 0 known: size int
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time names
-local now = now_ms()
 local added = redis.call('SADD', KEYS[1], ARGV[1])
 local size = redis.call('SCARD', KEYS[1])
 if added == size then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 return { added, now, size }

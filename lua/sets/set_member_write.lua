@@ -6,15 +6,13 @@
 --@shape set_written: added int, removed int, size int
 -- Errors: WRONGTYPE, nothing done. O(members).
 -- It adds first, because a set that loses its last member loses its TTL.
---@include time names
 --@idempotent
-local now = now_ms()
 local adds = tonumber(ARGV[1])
 local added, removed = 0, 0
 if adds > 0 then
   added = redis.call('SADD', KEYS[1], unpack(ARGV, 2, 1 + adds))
   if added == redis.call('SCARD', KEYS[1]) then
-    name_made(KEYS[1])
+    made = { KEYS[1] }
   end
 end
 if #ARGV > 1 + adds then

@@ -5,9 +5,8 @@
 -- 0: there is a size for each set that it is made of. 1: a replay, after set_merge_end answered the
 -- request.
 -- Errors: WRONGTYPE, nothing done. O(sets).
---@include time
 --@idempotent
-local reply = { 0, now_ms() }
+local reply = { 0, now }
 for i, key in ipairs(KEYS) do
   local size = redis.call('SCARD', key)
   if i > 1 then

@@ -7,21 +7,19 @@
 -- that many members any more.
 -- Errors: WRONGTYPE, nothing done. O(1): Redis frees the old members in the background, which
 -- RENAME alone would not do.
---@include time names expiry set
 --@idempotent
-local now = now_ms()
 local old_size, size = redis.call('SCARD', KEYS[1]), redis.call('SCARD', KEYS[2])
 if size ~= tonumber(ARGV[1]) then
   return { -1, now }
 end
-local at = expires_at({ KEYS[1] })
+local at = expiry_at({ KEYS[1] })
 redis.call('UNLINK', KEYS[1])
 if size > 0 then
   redis.call('RENAME', KEYS[2], KEYS[1])
   expire({ KEYS[1] }, at)
 end
 if old_size == 0 and size > 0 then
-  name_made(KEYS[1])
+  made = { KEYS[1] }
 end
 local state = set_state(KEYS[1], now)
 state[1] = 1

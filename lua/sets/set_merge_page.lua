@@ -6,8 +6,7 @@
 -- next_cursor is '0' at the end. A set that Redis keeps in one piece of memory is returned whole:
 -- up to 512 members with Redis's own settings.
 -- Errors: WRONGTYPE. O(STEP) in SSCAN's sense.
---@include time
 --@reads
 local STEP = '500'
 local page = redis.call('SSCAN', KEYS[1], ARGV[1], 'COUNT', STEP)
-return { 0, now_ms(), page[1], page[2] }
+return { 0, now, page[1], page[2] }

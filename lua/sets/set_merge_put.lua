@@ -5,9 +5,7 @@
 --@reply -1 lost
 -- members is how many it has afterwards. lost: it did not have that many members before.
 -- Errors: WRONGTYPE, nothing done. O(members).
---@include time
 local KEPT_MS = '60000'
-local now = now_ms()
 if redis.call('SCARD', KEYS[1]) ~= tonumber(ARGV[1]) then
   return { -1, now }
 end

@@ -4,14 +4,12 @@
 --@reply 1: set
 --@reply 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time expiry set
 --@flags allow-oom
-local now = now_ms()
 local state = set_state(KEYS[1], now)
 if state[3] == 0 then
   return { 0, now }
 end
-local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 expire(KEYS, at)
 state[1], state[4] = 1, expiry_reply(at)
 return state

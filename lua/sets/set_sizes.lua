@@ -2,9 +2,8 @@
 -- KEYS  the sets, at most 10
 --@reply 0: sizes int...
 -- Errors: WRONGTYPE. O(sets).
---@include time
 --@reads
-local reply = { 0, now_ms() }
+local reply = { 0, now }
 for i, key in ipairs(KEYS) do
   reply[2 + i] = redis.call('SCARD', key)
 end

@@ -2,8 +2,7 @@
 -- KEYS[1]  the topic: not a key, but a sharded channel of that name
 --@reply 0: daemons int
 -- O(1).
---@include time
 --@reads
 local command = {'PUBSUB', 'SHARDNUMSUB', KEYS[1]}
 local counts = redis.call(unpack(command))
-return {0, now_ms(), counts[2]}
+return {0, now, counts[2]}

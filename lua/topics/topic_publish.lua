@@ -7,10 +7,8 @@
 -- patterns, whether the topic matches one or not; they receive the topic's key, a newline and the
 -- message. Redis has no sharded patterns, and PUBLISH in a Cluster goes to all nodes, so it is
 -- called only if a daemon is subscribed here. O(daemons that listen).
---@include time
 --@idempotent
-local now = now_ms()
-local message = '{"published_at_ms":' .. digits(now) .. ',"body":' .. ARGV[1] .. '}'
+local message = '{"published_at_ms":' .. format('%d', now) .. ',"body":' .. ARGV[1] .. '}'
 local command = { 'PUBSUB', 'NUMSUB', ARGV[2] }
 local pattern_daemons = redis.call(unpack(command))[2]
 local daemons = redis.call('SPUBLISH', KEYS[1], message)

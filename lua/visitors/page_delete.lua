@@ -7,10 +7,9 @@
 --@reply 1 removed, 0 absent
 -- removed: some of the keys existed.
 -- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each key that exists.
---@include time
 --@flags allow-oom
 if redis.call('EXISTS', unpack(KEYS)) == 0 then
-  return {0, now_ms()}
+  return {0, now}
 end
 for i = tonumber(ARGV[2]), #KEYS do
   local head = redis.call('GETRANGE', KEYS[i], '0', '3')
@@ -19,4 +18,4 @@ for i = tonumber(ARGV[2]), #KEYS do
   end
 end
 redis.call('UNLINK', unpack(KEYS))
-return {1, now_ms()}
+return {1, now}

@@ -8,11 +8,10 @@
 -- total is -1 without one.
 -- Errors: WRONGTYPE, nothing done. O(1), but O(log names) for a page that is new.
 -- The page is listed as long as it keeps a total, and after that as long as it can have a day.
---@include time names page total views
-local now = now_ms()
+local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 local views, is_kept
 if ARGV[2] == 'uv' then
-  is_kept = total_is_sketch()
+  is_kept = total_is_sketch(total_key)
 else
   views, is_kept = views_of(total_key)
 end
@@ -24,11 +23,11 @@ if keep and not is_kept then
     redis.call('SET', total_key, '0')
   end
   if redis.pcall('PERSIST', page_key) ~= 1 and redis.pcall('SET', page_key, '', 'NX') then
-    name_made(page_key)
+    made = { page_key }
   end
 elseif is_kept and not keep then
   redis.call('UNLINK', total_key)
-  redis.pcall('EXPIRE', page_key, digits(tonumber(ARGV[3]) + DAY_S))
+  redis.pcall('EXPIRE', page_key, format('%d', tonumber(ARGV[3]) + DAY_S))
 end
 local total = keep and (views or redis.call('PFCOUNT', total_key)) or -1
 return {keep ~= is_kept and 1 or 0, now, total}

@@ -11,9 +11,8 @@
 --@reply -2 overflow: count int
 -- wrong_day: it is not today. overflow: the sum, of the day or in all, would be beyond 2^53 - 1.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
---@include time days names page total views
 --@idempotent
-local now = now_ms()
+local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, ARGV[2]) then
   return {-1, now}
 end
@@ -30,6 +29,6 @@ local count = redis.call('INCRBY', KEYS[1], ARGV[4])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 local day, today = tonumber(ARGV[1]), day_of(now)
 if before == 0 or day ~= today then
-  page_keep(today, day, ARGV[3])
+  page_keep(page_key, today, day, ARGV[3])
 end
 return {1, now, count, day}

@@ -6,13 +6,11 @@
 -- total is -1 when the page keeps none. A count is 0 for a day without views. wrong_day: it is not
 -- today.
 -- Errors: WRONGTYPE (MGET would read another type as 0). O(N).
---@include time days total views
 --@reads
-local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end
-local total, has_total = views_of(total_key)
+local total, has_total = views_of(table.remove(KEYS))
 local reply = {0, now, has_total and total or -1}
 for i = 1, #KEYS do
   reply[i + 3] = views_of(KEYS[i])

@@ -10,13 +10,12 @@
 --@reply -1 wrong_day
 -- wrong_day: it is not today.
 -- Errors: WRONGTYPE, nothing done. O(N).
---@include time days names page total
 --@idempotent
-local now = now_ms()
+local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, ARGV[2]) then
   return {-1, now}
 end
-local has_total = total_is_sketch()
+local has_total = total_is_sketch(total_key)
 local changed = redis.call('PFADD', KEYS[1], unpack(ARGV, 4))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 if has_total then
@@ -24,6 +23,6 @@ if has_total then
 end
 local day, today = tonumber(ARGV[1]), day_of(now)
 if changed == 1 or day ~= today then -- a new sketch changes
-  page_keep(today, day, ARGV[3])
+  page_keep(page_key, today, day, ARGV[3])
 end
 return {1, now, changed, day}

@@ -8,9 +8,7 @@
 -- sketch is the sketch of all together, as bytes; counts has one for each page. wrong_day: it is
 -- not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
---@include time days
 --@flags allow-oom
-local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end

@@ -12,16 +12,14 @@
 -- Errors: WRONGTYPE. O(N), about 20 us for each sketch.
 -- It only reads, but PFCOUNT stores the count in the sketch, which Redis does not allow in a
 -- 'no-writes' script.
---@include time days
 --@looks
-local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end
 local size, total = tonumber(ARGV[2]), -1
 if ARGV[3] == '1' then
---@include total
-  total = total_is_sketch() and redis.call('PFCOUNT', total_key) or -1
+  local total_key = table.remove(KEYS)
+  total = total_is_sketch(total_key) and redis.call('PFCOUNT', total_key) or -1
 end
 local reply = {0, now, total, redis.call('PFCOUNT', unpack(KEYS))}
 if size >= #KEYS then -- one group is all together

@@ -14,14 +14,13 @@
 -- days is how many were merged. The range has range_days from first_day on. wrong_day: the day in
 -- ARGV[1] is not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
---@include time days names page total
 --@idempotent
-local now = now_ms()
+local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end
 local days, merged = tonumber(ARGV[2]), 0
-local has_total, written = total_is_sketch(), {}
+local has_total, written = total_is_sketch(total_key), {}
 redis.call('PFCOUNT', unpack(KEYS)) -- fails here, and not halfway, if one of them is not a sketch
 for day = 1, days do
   local sources = {}
@@ -39,6 +38,6 @@ if has_total and merged > 0 then
   redis.call('PFMERGE', total_key, unpack(written))
 end
 if merged > 0 then
-  page_keep(day_of(now), tonumber(ARGV[4]) + days - 1, ARGV[3])
+  page_keep(page_key, day_of(now), tonumber(ARGV[4]) + days - 1, ARGV[3])
 end
 return {merged > 0 and 1 or 0, now, merged, tonumber(ARGV[4]), days}

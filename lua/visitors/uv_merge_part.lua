@@ -8,9 +8,7 @@
 --@reply -1 wrong_day
 -- There is a sketch for each day, as bytes: '' when no source has one. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
---@include time days
 --@flags allow-oom
-local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end

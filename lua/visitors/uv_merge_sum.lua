@@ -9,14 +9,14 @@
 --          sketch of ''
 --@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
---@include time days names page total
+local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 local KEPT_MS = 10000 -- in case the script ends half-way
-local has_total, written = total_is_sketch(), {}
+local has_total, written = total_is_sketch(total_key), {}
 redis.call('PFCOUNT', unpack(KEYS, 2)) -- fails here, and not halfway, if one of them is not a sketch
 local merged, is_merged = 0, {}
 for i = 3, #ARGV, 2 do
   local day = tonumber(ARGV[i])
-  redis.call('SET', KEYS[1], ARGV[i + 1], 'PX', digits(KEPT_MS))
+  redis.call('SET', KEYS[1], ARGV[i + 1], 'PX', format('%d', KEPT_MS))
   redis.call('PFMERGE', KEYS[1 + day], KEYS[1])
   redis.call('EXPIRE', KEYS[1 + day], ARGV[1])
   if not is_merged[day] then
@@ -25,11 +25,11 @@ for i = 3, #ARGV, 2 do
   end
 end
 redis.call('UNLINK', KEYS[1])
-local now, first_day, days = now_ms(), tonumber(ARGV[2]), #KEYS - 1
+local first_day, days = tonumber(ARGV[2]), #KEYS - 1
 if has_total and merged > 0 then
   redis.call('PFMERGE', total_key, unpack(written))
 end
 if merged > 0 then
-  page_keep(day_of(now), first_day + days - 1, ARGV[1])
+  page_keep(page_key, day_of(now), first_day + days - 1, ARGV[1])
 end
 return {merged > 0 and 1 or 0, now, merged, first_day, days}

@@ -157,20 +157,24 @@ void call_record_key(struct call *c, struct text first_key)
 		push(c, &c->keys, idempotency_record_key(c->req, first_key, c->part));
 }
 
-static void push_record(struct call *c)
+/* The last argument: the operation, and with an Idempotency-Key what lua/lib/record.lua reads. */
+static void push_operation(struct call *c)
 {
 	struct request *req = c->req;
 	struct call_strings *keys = &c->keys;
+	struct text name = text_of(c->script->name);
 
-	if (!req->asked.idempotency_key.at || c->without_record || keys->count == 0) {
-		push(c, &c->args, TEXT(""));
+	bool has_record = c->script->replay != REPLAY_NONE && req->asked.idempotency_key.at && !c->without_record;
+	if (!has_record || keys->count == 0) {
+		push(c, &c->args, name);
 		return;
 	}
 	/* a grant is replayed only as the contract states it */
 	assert(c->script->replay == (c->part.at ? REPLAY_DONE : req->op->replay));
 	c->has_record = true;
 	call_record_key(c, keys->at[0]);
-	push(c, &c->args, idempotency_fingerprint(req));
+	struct text parts[] = { name, TEXT(" "), idempotency_fingerprint(req) };
+	push(c, &c->args, arena_join(&req->arena, parts, 3));
 }
 
 /* Assembles the command, with the idempotency record. False: memory ran out. */
@@ -181,8 +185,8 @@ static bool assemble(struct call *c)
 
 	if (c->script && c->script->indexed)
 		push(c, &c->keys, name_index_key(c->req, c->keys.at[0]));
-	if (c->script && c->script->replay != REPLAY_NONE)
-		push_record(c);
+	if (c->script)
+		push_operation(c);
 	size_t head = c->script ? HEAD : COMMAND_HEAD;
 	c->command_count = head + c->keys.count + c->args.count;
 	c->command = arena_grow(arena, NULL, 0, c->command_count * sizeof(struct text));
@@ -191,7 +195,7 @@ static bool assemble(struct call *c)
 	if (c->script) {
 		struct text keys = text_of_int((int64_t)c->keys.count, buffer);
 		c->command[0] = TEXT("EVALSHA");
-		c->command[1] = (struct text){ c->script->sha1, 40 };
+		c->command[1] = (struct text){ c->script->text->sha1, 40 };
 		c->command[2] = arena_copy(arena, keys.at, keys.len);
 	} else {
 		c->command[0] = text_of(c->verb);

@@ -59,11 +59,11 @@ static bool put_on_wire(struct call *c)
 static bool send_whole(struct call *c)
 {
 	static struct {
-		const struct script *script;
+		const struct script_text *text;
 		const struct redis_node *node;
 		int64_t at_us;
 	} latest;
-	bool follows = latest.script == c->script && latest.node == c->redis.node && latest.at_us == loop_now_us();
+	bool follows = latest.text == c->script->text && latest.node == c->redis.node && latest.at_us == loop_now_us();
 
 	if (follows && !c->sent_behind) {
 		c->sent_behind = true;
@@ -72,10 +72,10 @@ static bool send_whole(struct call *c)
 	metrics_count(METRIC_redis_noscript);
 	c->sent_whole = true;
 	c->command[0] = TEXT("EVAL");
-	c->command[1] = c->script->source;
+	c->command[1] = c->script->text->source;
 	if (!put_on_wire(c))
 		return false;
-	latest.script = c->script;
+	latest.text = c->script->text;
 	latest.node = c->redis.node;
 	latest.at_us = loop_now_us();
 	return true;
@@ -128,7 +128,7 @@ static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 
 enum { OF_RECORD_WORD, OF_RECORD_REPLY };
 
-/* Returns true if lua/lib/idempotency.lua returned {word, ...} in place of the script's reply. */
+/* Returns true if lua/lib/recorded.lua returned {word, ...} in place of the script's reply. */
 static bool is_of_record(const struct call *c, const struct reply *reply, const char *word)
 {
 	return c->script && c->script->replay != REPLAY_NONE && reply->type == REPLY_ARRAY && reply->count == 2 &&

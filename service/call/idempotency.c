@@ -33,5 +33,5 @@ struct text idempotency_fingerprint(struct request *req)
 	struct text kept_ms =
 		text_of_int(req->asked.record_ms ? req->asked.record_ms : config()->idempotency_ttl_ms, buffer);
 
-	return arena_join(&req->arena, (struct text[]){ digest, kept_ms }, 2);
+	return arena_join(&req->arena, (struct text[]){ digest, TEXT(" "), kept_ms }, 3);
 }

@@ -1,6 +1,6 @@
 /*
  * idempotency: the key and the fingerprint of a request's idempotency record, which
- * lua/lib/idempotency.lua writes. It must not know operations.
+ * lua/lib/recorded.lua writes. It must not know operations.
  */
 #ifndef PATTERND_IDEMPOTENCY_H
 #define PATTERND_IDEMPOTENCY_H
@@ -16,7 +16,7 @@ struct request;
  */
 struct text idempotency_record_key(struct request *req, struct text key, struct text part);
 
-/* Returns seal_request, followed by how long the record is kept. */
+/* Returns seal_request, a blank, and for how many ms the record is kept at most. */
 struct text idempotency_fingerprint(struct request *req);
 
 #endif

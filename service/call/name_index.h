@@ -5,7 +5,7 @@
  * An index is a sorted set of names, <prefix>names:{<tag>}:<kind>. One server has one index per
  * kind, with an empty tag. A Cluster has one for each slot that has names of the kind. It is in the
  * same slot as these names, so that the script that makes a name can also write the index.
- * lua/lib/names.lua adds names, lua/names/name_page.lua reads them, and the daemon then removes
+ * lua/lib/made.lua adds names, lua/names/name_page.lua reads them, and the daemon then removes
  * names that do not exist any more (name_forget).
  */
 #ifndef PATTERND_NAME_INDEX_H

@@ -1,4 +1,7 @@
-/* script: a script of lua/, as the build embeds it (tools/embed_scripts.py). Types only. */
+/*
+ * script: an operation of lua/, and the script that holds it with others, as the build embeds them
+ * (tools/embed_scripts.py). Types only.
+ */
 #ifndef PATTERND_SCRIPT_H
 #define PATTERND_SCRIPT_H
 
@@ -8,11 +11,15 @@
 #include "redis/reply_form.h"
 #include "request/replay.h"
 
-struct script {
-	const char *name;
+struct script_text {
 	struct text source;
+	char sha1[41]; /* hex digits */
+};
+
+struct script {
+	const char *name; /* of the operation: the last argument begins with it */
+	const struct script_text *text;
 	const struct reply_form *forms; /* the forms of its replies, by outcome */
-	char sha1[41];                  /* hex digits */
 	enum replay replay;             /* how its idempotency record is used; REPLAY_NONE: it has none */
 	bool writes;                    /* false: a lost reply has effect none */
 	/* its last key, before the key of the record, is the index of names (name_index.h) */

@@ -16,18 +16,15 @@ BUGS = {
     "take without remove": (
         # A delivered message stays in the list of ready messages, so it can be delivered again.
         [
-            (
-                "lua/queues/receive/lib_receive_write.lua",
-                "  redis.call('ZREM', ready_key, unpack(q.members))\n",
-                "",
-            )
+            ("lua/queues/receive/lib_receive.lua", "    redis.call('ZREM', keys[READY], unpack(queue.members))\n", ""),
+            ("lua/queues/receive/queue_message_receive.lua", "      redis.call('ZREM', KEYS[READY], unpack(page))\n", ""),
         ],
         {"one delivery at a time", "no acknowledged message comes back"},
     ),
     "cancel without a mark": (
         # A message that is cancelled in flight can still be delivered again.
         [
-            ("lua/queues/queue_message_delete.lua", "  plan('HDEL', queue_key, m.seq)\n", ""),
+            ("lua/queues/queue_message_delete.lua", "  plan('HDEL', keys[QUEUE], m.seq)\n", ""),
             ("lua/queues/queue_message_delete.lua", "m.id, m.marks = '', 'c'", "m.id = ''"),
         ],
         {"no acknowledged message comes back"},
@@ -47,7 +44,10 @@ BUGS = {
     "reused fence": (
         # Fences are instants rounded down to whole seconds, so that two locks can have the same
         # fence.
-        [("lua/locks/lock_acquire.lua", "math.max(last + 1, now_us)", "math.max(last, now_us - now_us % 1000000)")],
+        [
+            ("lua/lib/fence.lua", "math.max(last + 1, now_us)", "math.max(last, now_us - now_us % 1000000)"),
+            ("lua/locks/lock_acquire.lua", "local fence, text, expires_at = now_us,", "local fence, text, expires_at = now_us - now_us % 1000000,"),
+        ],
         {"fences rise"},
     ),
     "missed wake-up": (
@@ -68,7 +68,7 @@ BUGS = {
     ),
     "an end that wakes no waiter": (
         # The end of a message does not wake the daemons that wait for its result.
-        [("lua/queues/deliveries/lib_queue_result.lua", "      wake_daemons(list, queue_key", "      local _ = (list and queue_key")],
+        [("lua/queues/deliveries/lib_queue_result.lua", "      wake_daemons(list, keys[QUEUE]", "      local _ = (list and keys[QUEUE]")],
         {"waiters are woken"},
     ),
     "a name apart from its key": (
@@ -85,6 +85,7 @@ BUGS = {
                 "\tcall_int(c, loop_wall_ms() + acquisition->ttl_ms);\n\tcall_text(c, acquisition->owner);\n",
             ),
             ("lua/locks/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n"),
+            ("lua/locks/lock_acquire.lua", "format('%d', now_us), now + ARGV[1]\n", "format('%d', now_us), ARGV[1] + 0\n"),
         ],
         {"held once", "held for its time", "free after its time"},
     ),
@@ -103,7 +104,7 @@ BUGS = {
     ),
     "blind replay": (
         # A repeated request reports the first grant, even if that grant has ended.
-        [("lua/lib/idempotency.lua", "  if proof then\n", "  if false then\n")],
+        [("lua/lib/record.lua", "    if proof == nil then\n", "    if true then\n")],
         {"an ended grant is not reported"},
     ),
     "a long loop iteration": (
@@ -122,7 +123,7 @@ BUGS = {
     "two of a strict group": (
         # A strict group has room for two messages in flight.
         [
-            ("lua/queues/receive/lib_receive_group.lua", "and math.huge or 1\n", "and math.huge or 2\n"),
+            ("lua/queues/receive/lib_receive.lua", "and math.huge or 1\n", "and math.huge or 2\n"),
         ],
         {"strict groups run one at a time", "strict groups keep the order"},
     ),
@@ -131,8 +132,8 @@ BUGS = {
         [
             (
                 "lua/queues/groups/lib_queue_groups.lua",
-                "redis.call('ZRANGE', order_key, '[' .. group .. '\\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]",
-                "redis.call('ZRANGE', order_key, '(' .. group .. PAST_PLACES, '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]",
+                "redis.call('ZRANGE', keys[ORDER], '[' .. group .. '\\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]",
+                "redis.call('ZRANGE', keys[ORDER], '(' .. group .. PAST_PLACES, '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]",
             ),
         ],
         {"strict groups keep the order"},
@@ -142,7 +143,7 @@ BUGS = {
         [
             (
                 "lua/queues/lib_queue_budget.lua",
-                "rules.concurrency - redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')",
+                "rules.concurrency - redis.call('ZCOUNT', keys[FLIGHT], '(' .. instant, '+inf')",
                 "rules.concurrency",
             ),
         ],
@@ -150,7 +151,7 @@ BUGS = {
     ),
     "a rate that is not spent": (
         # Deliveries do not count against the rate.
-        [("lua/queues/receive/lib_receive_write.lua", "if q.spent and q.spent > 0 then", "if q.spent and q.spent > 99 then")],
+        [("lua/queues/receive/lib_receive.lua", "(queue.spent or 0) > 0 then", "(queue.spent or 0) > 99 then")],
         {"limits hold"},
     ),
     "a policy that is not asked": (
@@ -162,7 +163,7 @@ BUGS = {
         # If a receive is sent to two daemons at once, each daemon delivers the messages that it
         # paid for.
         [
-            ("lua/queues/receive/lib_receive_replay.lua", "< 2000", "< 0"),
+            ("lua/queues/receive/lib_receive.lua", "< 2000", "< 0"),
             ("handlers/queues/payment.c", "\tif (req->asked.idempotency_key.at) {", "\tif (!p) {"),
         ],
         {"one delivery at a time", "one key, one effect"},
@@ -180,7 +181,7 @@ BUGS = {
     ),
     "a forgotten follower": (
         # If a message ends without an acknowledgement, the next message of its group stays blocked.
-        [("lua/queues/lib_queue_plan.lua", "    promote(group)\n", "    local _ = promote\n")],
+        [("lua/queues/lib_queue_plan.lua", "    promote(group)\n", "")],
         {"books", "no accepted message is lost"},
     ),
 }

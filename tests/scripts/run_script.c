@@ -21,12 +21,12 @@ static redisReply *send_words(struct redis_server *r, int count, const char **wo
 
 static void load(struct redis_server *r, const struct script *s)
 {
-	const char *words[] = { "SCRIPT", "LOAD", s->source.at };
+	const char *words[] = { "SCRIPT", "LOAD", s->text->source.at };
 	redisReply *reply = send_words(r, 3, words);
 
 	if (reply->type == REDIS_REPLY_ERROR)
 		fail_msg("%s does not load: %s", s->name, reply->str);
-	assert_string_equal(reply->str, s->sha1);
+	assert_string_equal(reply->str, s->text->sha1);
 }
 
 /* The bug that run_with_bug plants in scripts. */
@@ -51,7 +51,7 @@ int places_of_bug(void)
 static const char *with_bug(const struct script *s)
 {
 	static char text[262144];
-	const char *from = s->source.at, *at = planted.right ? strstr(from, planted.right) : NULL;
+	const char *from = s->text->source.at, *at = planted.right ? strstr(from, planted.right) : NULL;
 	size_t n = 0;
 
 	if (!at)
@@ -80,7 +80,7 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 			const char *const args[], const char *record, const char *fingerprint)
 {
 	const char *words[WORDS_MAX];
-	char key_count[16];
+	char key_count[16], operation[160];
 	int n = 3;
 
 	const char *first = *keys;
@@ -95,11 +95,11 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 		assert_true(n < WORDS_MAX - 1);
 		words[n++] = *args;
 	}
-	if (s->replay != REPLAY_NONE)
-		words[n++] = fingerprint;
+	snprintf(operation, sizeof(operation), "%s%s%s", s->name, record ? " " : "", record ? fingerprint : "");
+	words[n++] = operation;
 	const char *bugged = with_bug(s);
 	words[0] = bugged ? "EVAL" : "EVALSHA";
-	words[1] = bugged ? bugged : s->sha1;
+	words[1] = bugged ? bugged : s->text->sha1;
 	words[2] = key_count;
 	redisReply *reply = send_words(r, n, words);
 	if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0) {

@@ -21,14 +21,14 @@
 #define ARGS(...) KEYS(__VA_ARGS__)
 
 /*
- * A request's fingerprint: 64 hex digits, followed by the lifetime of its record in milliseconds.
+ * A request's fingerprint: 64 hex digits, a blank, and the lifetime of its record in milliseconds.
  */
 #define FINGERPRINT_A                                                      \
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-	"86400000"
+	" 86400000"
 #define FINGERPRINT_B                                                      \
 	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" \
-	"86400000"
+	" 86400000"
 
 /*
  * Runs a script. Lists end with NULL. `run` adds the key of the index of names if the script needs

@@ -86,8 +86,8 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 
 	for (int i = from; i < from + count; i++) {
 		snprintf(key, sizeof(key), "p:limit:{caller-%d}:@:%s", i, name);
-		redisAppendCommand(r.context, "EVALSHA %s 1 %s 1 %d 1 %d %s", s->sha1, key, window_ms,
-				   s == &ratelimit_gcra_script, "");
+		redisAppendCommand(r.context, "EVALSHA %s 1 %s 1 %d 1 %d %s", s->text->sha1, key, window_ms,
+				   s == &ratelimit_gcra_script, s->name);
 	}
 	for (int i = 0; i < count; i++) {
 		assert_int_equal(redisGetReply(r.context, (void **)&reply), REDIS_OK);
@@ -112,7 +112,7 @@ TEST(limits_of_many_keys_leave_nothing)
 
 	for (size_t k = 0; k < 3; k++) {
 		const struct script *s = limits[k].script;
-		server_command(&r, "SCRIPT LOAD %s", s->source.at);
+		server_command(&r, "SCRIPT LOAD %s", s->text->source.at);
 		for (int i = 0; i < KEYS_EACH; i += AT_ONCE) {
 			const char *key = take_by_each(s, limits[k].name, i, AT_ONCE, WINDOW_MS);
 			int64_t ttl_ms = server_command(&r, "PTTL %s", key)->integer;

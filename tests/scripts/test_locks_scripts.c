@@ -80,14 +80,14 @@ TEST(a_held_lock_is_refused)
 TEST(one_of_many_gets_it)
 {
 	enum { TRIES = 100 };
-	const char *script = server_command(&r, "SCRIPT LOAD %s", lock_acquire_script.source.at)->str;
+	const char *script = server_command(&r, "SCRIPT LOAD %s", lock_acquire_script.text->source.at)->str;
 	redisContext *c[2] = { redisConnectUnix(r.socket_path), redisConnectUnix(r.socket_path) };
 	int taken = 0, held = 0;
 
 	for (int i = 0; i < TRIES; i++)
 		redisAppendCommand(c[i % 2],
 				   "EVALSHA %s 5 %s %s %s %s p:names:{}:lock 30000 o %s %s %032d %s %s %s 0 0 %s",
-				   script, LOCK, FENCE, READERS, LINE, "", "", i, "", "", "", "");
+				   script, LOCK, FENCE, READERS, LINE, "", "", i, "", "", "", "lock_acquire");
 	for (int i = 0; i < TRIES; i++) {
 		redisReply *reply = NULL;
 		assert_int_equal(redisGetReply(c[i % 2], (void **)&reply), REDIS_OK);

@@ -392,14 +392,14 @@ static const struct {
 	const char *what, *right, *wrong;
 	const struct rules *rules;
 } bugs[] = {
-	{ "the next message is forgotten when one dies", "move(m, dead_key, digits(m.at), member_of(m))\nunmark(m)\n",
-	  "move(m, dead_key, digits(m.at), member_of(m))\n", &strict },
+	{ "the next message is forgotten when one dies", "or m.place == keys[5] then\nreturn\n",
+	  "or m.place == keys[5] or (m.reason or ''):find('max_receives') then\nreturn\n", &strict },
 	{ "one more than the limit is promoted", "if count >= limit then\n", "if count > limit then\n", &two_each },
-	{ "the head is lost when its group is held", "hold(group, until_us, mended)\nend\nreturn false\n",
-	  "hold(group, until_us, mended)\nplan('ZREM', order_key, first)\nend\nreturn false\n", &fair_rates },
+	{ "the head is lost when its group is held", "if until_us then\nif not is_head then\n",
+	  "if until_us then\nif not is_head then\nredis.call('ZREM', keys[10], first)\n", &fair_rates },
 	{ "the last that is blocked comes first",
-	  "local first =\nredis.call('ZRANGE', order_key, '[' .. group .. '\\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]\n",
-	  "local first =\nredis.call('ZRANGE', order_key, '(' .. group .. PAST_PLACES, '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]\n",
+	  "local first =\nredis.call('ZRANGE', keys[10], '[' .. group .. '\\0', '(' .. group .. '\\1', 'BYLEX', 'LIMIT', '0', '1')[1]\n",
+	  "local first =\nredis.call('ZRANGE', keys[10], '(' .. group .. '\\1', '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]\n",
 	  &strict },
 };
 

@@ -13,7 +13,7 @@ enum { JOBS_A_SECOND = 100, SECONDS = 420, MOST_BYTES = 16 * 1000 * 1000 };
 /* The lifetime is the clients' timeout_ms, the wait of a worker's loop, and 30 s. */
 #define CLIENT_FINGERPRINT                                                 \
 	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc" \
-	"80000"
+	" 80000"
 
 static long long used_memory(void)
 {

@@ -26,11 +26,11 @@ TEST(every_script_has_its_sha1)
 
 	assert_non_null(all_scripts[0]);
 	for (const struct script *const *s = all_scripts; *s; s++) {
-		struct text source = (*s)->source;
+		struct text source = (*s)->text->source;
 		assert_int_equal(source.at[source.len], '\0');
 		assert_int_equal(strlen(source.at), source.len);
 		hex_sha1(source, hex);
-		assert_string_equal((*s)->sha1, hex);
+		assert_string_equal((*s)->text->sha1, hex);
 	}
 }
 

@@ -319,7 +319,7 @@ FACTS = [
     # How long an acknowledgement is remembered: several scripts have the number
     (
         "an acknowledgement is remembered, s",
-        ("lua/queues/deliveries/lib_queue_settle.lua", r"math\.max\((\d+), result_ms"),
+        ("lua/queues/lib_queue.lua", r"REMEMBERED_MS = (\d+)"),
         SECOND,
         [
             (QUEUES, r"acknowledged the message within the last (\d+) seconds"),
@@ -329,17 +329,6 @@ FACTS = [
             ("docs/queue-workers.md", r"Within (\d+) s an acknowledged receipt"),
             ("docs/operate.md", r"acknowledgements for (\d+) s"),
             ("docs/internals/queues.md", r"acknowledgements after\s+(\d+) s"),
-        ],
-    ),
-    (
-        "an acknowledgement is remembered, ms",
-        ("lua/queues/deliveries/lib_queue_settle.lua", r"math\.max\((\d+), result_ms"),
-        1,
-        [
-            ("lua/queues/deliveries/lib_queue_settle_plain.lua", r"now \+ (\d+)"),
-            ("lua/queues/deliveries/lib_queue_delivery.lua", r"now \+ (\d+)"),
-            ("lua/queues/deliveries/queue_delivery_acknowledge.lua", r"math\.max\((\d+), result_ms"),
-            ("lua/queues/receive/lib_receive_write.lua", r"math\.max\((\d+), q\.result_ms"),
         ],
     ),
 ]

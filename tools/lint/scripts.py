@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: lua/ follows the rules for scripts. Numbers are converted to text by string.format, because
+"""Lint: lua/ follows the rules for scripts. Numbers are converted to text by format(), because
 Lua's own conversion cuts instants to 14 digits. Every key is one of KEYS. The contract is the first
 comment, and code that reads a reply uses the names that the script declares.
 """
@@ -12,24 +12,24 @@ COMMENT_OR_LITERAL = re.compile(r"--[^\n]*|" + LITERAL)
 JOINED = r"(?<!\.)\.\.(?!\.)"
 NUMBER = r"(?:now\b|tonumber\b|math\.|#|\d|(?:\w+\.)*\w+_(?:ms|at|count)\b)"
 RULES = [
-    (re.compile(r"\btostring\b"), "tostring cuts numbers to 14 digits: string.format('%.0f') or digits()"),
+    (re.compile(r"\btostring\b"), "tostring cuts numbers to 14 digits: format('%d') or format('%.0f')"),
     (re.compile(r"\bcjson\.encode\b"), "cjson.encode cuts numbers to 14 digits: return them apart, or as text"),
     (
         re.compile(JOINED + r"\s*" + NUMBER),
-        ".. cuts the number behind it to 14 digits: string.format('%.0f') or digits()",
+        ".. cuts the number behind it to 14 digits: format('%d') or format('%.0f')",
     ),
     (
         re.compile(
             r"(?<![\w.])(?:now|\d+|(?:\w+\.)*\w+_(?:ms|at|count)|tonumber\([^()]*\)|math\.\w+\([^()]*\))\s*" + JOINED
         ),
-        ".. cuts the number before it to 14 digits: string.format('%.0f') or digits()",
+        ".. cuts the number before it to 14 digits: format('%d') or format('%.0f')",
     ),
     (re.compile(r"\bKEYS\[[^]]*\]\s*" + JOINED), "a key is built here: every key is declared in KEYS"),
 ]
 POSITION = re.compile(r"\b(?:reply|item)_(?:int|real|text|item)\((?:[^(),;]|\([^()]*\))*,[^(),;]*\b(?<!\[)\d+\)")
 CALL = re.compile(r"\bredis\.p?call\(")
 # Kinds whose names are known only from an index of names (docs/adr/0021-index-of-names.md).
-LED_BY_AN_INDEX = {"lua/lib/names.lua", "lua/names/name_page.lua"}
+LED_BY_AN_INDEX = {"lua/lib/made.lua", "lua/names/name_page.lua"}
 
 
 def code_of(text):
@@ -64,7 +64,7 @@ for path in tree.files("lua", ".lua"):
         for missing in (word for word in wanted if word not in contract):
             lint.finding(path, 1, f"the contract, its first comment, has no '{missing}'")
     elif not contract:
-        lint.finding(path, 1, "a part of lua/lib opens with a comment that says what it is")
+        lint.finding(path, 1, "a module opens with a comment that says what it is")
     for rule, what in RULES:
         for found in rule.finditer(code):
             lint.finding(path, tree.line_of(code, found.start()), what)

@@ -1,15 +1,14 @@
 -- The delivery that a receipt names: whether it is current, and its end without an acknowledgement.
--- This part must not know when the plan is written. Needs queues/lib_queue_plan.lua and
--- queues/deliveries/lib_queue_ended.lua.
+-- This module must not know when the plan is written.
 
 -- end_cancelled(m): plans that the delivery of a cancelled message ends, since its worker learns of
 -- the cancellation. The end is remembered for 150 s, as an acknowledgement is.
 local function end_cancelled(m)
-  local remembered_until = digits(now + 150000)
-  plan('ZADD', flight_key, '-' .. remembered_until, m.member)
-  plan('HSET', queue_key, m.seq .. 's', m.nonce .. remembered_until .. 'dc')
+  local remembered_until = format('%d', now + REMEMBERED_MS)
+  plan('ZADD', keys[FLIGHT], '-' .. remembered_until, m.member)
+  plan('HSET', keys[QUEUE], m.seq .. 's', m.nonce .. remembered_until .. 'dc')
   unmark(m)
-  makes_room = true
+  queue.makes_room = true
 end
 
 -- current_delivery(seq, nonce, state): the message, if its delivery is current: it was not
@@ -23,7 +22,7 @@ local function current_delivery(seq, nonce, state)
     return nil, state:sub(31, 31) == 'c'
   end
   local m = read_state(state)
-  m.seq, m.place, m.at = seq, flight_key, tonumber(m.ends)
+  m.seq, m.place, m.at = seq, keys[FLIGHT], tonumber(m.ends)
   m.member = flight_member(m)
   if has_mark(m, 'c') then
     end_cancelled(m)
@@ -44,7 +43,7 @@ end
 -- sequence, so that the content need not be read. The two may differ for the last messages of a
 -- batch.
 local function sent_at_of(m)
-  local content = m.size ~= 'b' and redis.call('HGET', queue_key, m.seq)
+  local content = m.size ~= 'b' and redis.call('HGET', keys[QUEUE], m.seq)
   return content and read_header(content).sent_at or math.min(math.floor(m.seq / 1000), now)
 end
 

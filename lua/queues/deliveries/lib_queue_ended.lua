@@ -1,6 +1,5 @@
--- What becomes of deliveries that ended without an acknowledgement. This part must not know whether
--- the script only reads, so that a read and a write agree on the outcome. Needs
--- queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
+-- What becomes of deliveries that ended without an acknowledgement. This module must not know
+-- whether the script only reads, so that a read and a write agree on the outcome.
 
 -- end_delivery(m, ended_at, delay_ms, reason): changes a message whose delivery ended at
 -- `ended_at`, but not its place. Returns where it belongs: 'due', 'expired' if it will be past its
@@ -47,7 +46,7 @@ end
 local function ended_delivery(member, state, ended_at)
   local m = state and read_state(state) or { lost = true, group = member:sub(18) }
   m.lost = m.lost or has_mark(m, 'c')
-  m.seq, m.at, m.place, m.member = member:sub(1, 16), ended_at, flight_key, member
+  m.seq, m.at, m.place, m.member = member:sub(1, 16), ended_at, keys[FLIGHT], member
   m.state = m.lost and 'expired' or end_visibility(m)
   return m
 end
@@ -55,7 +54,7 @@ end
 -- ended_deliveries(limit): at most `limit` ended deliveries, oldest first.
 local function ended_deliveries(limit)
   local list = {}
-  local flat = redis.call('ZRANGE', flight_key, '0', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
+  local flat = redis.call('ZRANGE', keys[FLIGHT], '0', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
   if not flat[1] then
     return list
   end
@@ -63,14 +62,14 @@ local function ended_deliveries(limit)
   for i = 1, #flat, 2 do
     fields[#fields + 1] = flat[i]:sub(1, 17)
   end
-  for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
+  for i, state in ipairs(redis.call('HMGET', keys[QUEUE], unpack(fields))) do
     list[i] = ended_delivery(flat[2 * i - 1], state, tonumber(flat[2 * i]))
   end
   return list
 end
 
 -- plan_ended(limit): plans to settle at most `limit` ended deliveries, oldest first. Returns how
--- many. Needs queues/lib_queue_plan.lua.
+-- many.
 local function plan_ended(limit)
   local ended = ended_deliveries(limit)
   for _, m in ipairs(ended) do

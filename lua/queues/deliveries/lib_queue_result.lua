@@ -1,6 +1,5 @@
 -- What is kept of an acknowledged message, and which daemons wait for the end of a message. It is
--- only for queues with the setting result_ms, and must not know why a message ends. Needs
--- queues/lib_queue.lua.
+-- only for queues with the setting result_ms, and must not know why a message ends.
 --   ...:result:<sequence>  string: the result, JSON text; it expires with the state below
 --   in the queue's hash:
 --     `<sequence>s`  once acknowledged: nonce, until when the acknowledgement is remembered (13
@@ -15,7 +14,8 @@
 
 -- done_state(...): the state of a message that is acknowledged now.
 local function done_state(state, remembered_until, kind, result_ms)
-  return state:sub(1, 16) .. remembered_until .. 'd' .. kind .. instant .. digits(now + result_ms) .. state:sub(30)
+  local kept_until = format('%d', now + result_ms)
+  return state:sub(1, 16) .. remembered_until .. 'd' .. kind .. instant .. kept_until .. state:sub(30)
 end
 
 -- done_item(seq, state, result): a message that is done, as an item of queues/lib_queue_item.lua.
@@ -45,13 +45,13 @@ local function wake_waiters(seqs)
   for i, seq in ipairs(seqs) do
     fields[i] = seq .. 'w'
   end
-  for i, list in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
+  for i, list in ipairs(redis.call('HMGET', keys[QUEUE], unpack(fields))) do
     if list then
       gone[#gone + 1] = fields[i]
-      wake_daemons(list, queue_key .. ':result:' .. seqs[i])
+      wake_daemons(list, keys[QUEUE] .. ':result:' .. seqs[i])
     end
   end
   if gone[1] then
-    redis.call('HDEL', queue_key, unpack(gone))
+    redis.call('HDEL', keys[QUEUE], unpack(gone))
   end
 end

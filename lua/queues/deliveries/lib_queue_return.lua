@@ -1,5 +1,5 @@
--- Brings deliveries back, as if their messages had not been received. This part must not know why.
--- Needs queues/lib_queue_plan.lua and queues/deliveries/lib_queue_delivery.lua.
+-- Brings deliveries back, as if their messages had not been received. This module must not know
+-- why.
 
 -- brought_back(seq, state, content): plans to store a message again, from its content and state,
 -- which were both removed, and returns the message. It gets its id again, unless another message
@@ -7,23 +7,23 @@
 local function brought_back(seq, state, content)
   local m, header = read_state(state), read_header(content)
   m.seq, m.sent_at = seq, header.sent_at
-  local holder = m.id ~= '' and redis.call('HGET', ids_key, m.id)
+  local holder = m.id ~= '' and redis.call('HGET', keys[IDS], m.id)
   if holder and holder ~= seq then
     m.id = ''
     content = content:gsub('^(%d+\t%d+\t%d+\t)[^\t\n]*', '%1', 1)
   elseif m.id ~= '' then
-    plan('ZREM', done_key, m.id)
-    plan('HSET', ids_key, m.id, seq)
+    plan('ZREM', keys[DONE], m.id)
+    plan('HSET', keys[IDS], m.id, seq)
   end
-  plan('HSET', queue_key, seq, content)
+  plan('HSET', keys[QUEUE], seq, content)
   plan_ttl(m)
-  plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
-  plan('HSET', queue_key, 'layout', LAYOUT) -- the queue may have been deleted
+  plan('ZREM', keys[FLIGHT], flight_member(m)) -- where it was done, in a queue with result_ms
+  plan('HSET', keys[QUEUE], 'layout', LAYOUT) -- the queue may have been deleted
   return m
 end
 
 local function still_delivered(seq, nonce)
-  local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
+  local stored = redis.call('HMGET', keys[QUEUE], seq, seq .. 's')
   local m = current_delivery(seq, nonce, stored[2])
   m = stored[1] and m
   if m then
@@ -52,7 +52,7 @@ end
 -- hold_queue(ms): plans that the queue hands out nothing for so many ms, if it has a policy.
 local function hold_queue(ms)
   check_types()
-  if rules and rules.policy then
-    plan('HSET', queue_key, 'held_until', digits(now + tonumber(ms)))
+  if queue.rules and queue.rules.policy then
+    plan('HSET', keys[QUEUE], 'held_until', format('%d', now + tonumber(ms)))
   end
 end

@@ -8,88 +8,92 @@
 -- current, since its message was delivered again, returned or removed, or its visibility ended.
 -- cancelled: its message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue
 --@flags allow-oom
-local seq, nonce = ARGV[1], ARGV[2]
-local field = seq .. 's'
-local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules', 'full', 'group_paused_until')
-local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: waiters may proceed
---@include queue_layout
-if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
-  return { -1, now }
+--@plain
+-- A message without a group, for whose end no other message waits, in a queue without rules.
+local field, instant = ARGV[1] .. 's', format('%d', now)
+known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'rules', 'full', 'group_paused_until', 'dedupe_ms')
+local state = known[1]
+if (known[2] or LAYOUT) ~= LAYOUT then
+  reply = nil -- the operation refuses it
+elseif not state or state:sub(1, 16) ~= ARGV[2] or state:sub(17, 29) <= instant then
+  reply = { -1, now }
 elseif state:sub(30, 30) == 'd' then
-  return { state:sub(31, 31) == 'c' and -2 or 0, now }
-end
-local result_ms = queue_rules and tonumber(queue_rules:match('^result_ms=(%d+)'))
-local remembered_until, member = digits(now + math.max(150000, result_ms or 0)), field
-local done = nonce .. remembered_until .. 'd'
-local end_of_id, end_of_group
-local options = state:find('\t', 32, true)
-local expires, id
-if options then -- no group, no mark
-  expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
-end
-if options and not id then
---@include queue_types queue_message
-  local m = read_state(state)
-  m.seq, member, id, expires = seq, field .. m.group, m.id, digits(m.expires_at)
-  if m.marks ~= '' then
---@include queue_settings queue_change queue_plan queue_ended queue_delivery
-    if not current_delivery(seq, nonce, state) then -- it was cancelled
-      commit()
-      return { -2, now }
+  reply = { state:sub(31, 31) == 'c' and -2 or 0, now }
+elseif not known[3] and not known[4] then
+  local options, expires, id = state:find('\t', 32, true), '0', ''
+  if options then -- no group, no mark
+    expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
+  end
+  local dedupe_ms, remembered_until = tonumber(known[6] or '300000'), format('%d', now + REMEMBERED_MS)
+  if id and dedupe_ms then
+    if id ~= '' or expires ~= '0' then
+      redis.call('ZCARD', KEYS[FLIGHT])
     end
-    follow(m)
-    end_of_id, id = commit, nil
-    m.place = flight_key
-    unmark(m)
-  else
---@include queue_group_end
+    if id ~= '' then
+      redis.call('ZCARD', KEYS[DONE])
+      redis.call('HDEL', KEYS[IDS], id)
+    end
+    if id ~= '' and dedupe_ms > 0 then
+      redis.call('ZADD', KEYS[DONE], format('%d', now + dedupe_ms), id)
+    end
+    if expires ~= '0' then
+      redis.call('ZREM', KEYS[GROUPS], 't' .. ARGV[1])
+    end
+    redis.call('ZADD', KEYS[FLIGHT], '-' .. remembered_until, field)
+    redis.call('HDEL', KEYS[QUEUE], ARGV[1])
+    redis.call('HSET', KEYS[QUEUE], field, ARGV[2] .. remembered_until .. 'd')
+    reply = { 1, now }
   end
 end
-if id and id ~= '' then
-  redis.call('ZCARD', flight_key)
---@include queue_types queue_settings queue_done
-  end_of_id = function()
-    remember_ids({ id }, result_ms or 0)
-  end
+--@operation
+local seq, nonce, state, frees = ARGV[1], ARGV[2], known[1], known[4] -- frees: waiters may proceed
+check_layout(known[2])
+queue.rules_text, queue.rules = known[3], known[3] and read_rules(known[3])
+queue.group_paused_until = tonumber(known[5] or 0)
+local result_ms = queue.rules_text and tonumber(queue.rules_text:match('^result_ms=(%d+)'))
+local remembered_until = format('%d', now + math.max(REMEMBERED_MS, result_ms or 0))
+local m = read_state(state)
+m.seq, m.place = seq, keys[FLIGHT]
+local is_awaited = m.marks ~= '' -- by a message that waits for its end
+if is_awaited and not current_delivery(seq, nonce, state) then -- it was cancelled
+  commit()
+  return { -2, now }
+elseif is_awaited then
+  follow(m)
+  unmark(m)
+elseif m.group ~= '' then
+  frees = end_of_group(m) or frees
 end
-local serve
+if m.id ~= '' or m.expires_at > 0 then
+  redis.call('ZCARD', keys[FLIGHT])
+end
+if m.id ~= '' and not is_awaited then
+  know('dedupe_ms', known[6]) -- a hash that is not a queue's fails here
+end
 if frees then
---@include queue_waiters
   read_waiters()
-  serve = serve_waiters
 end
-local serve_room_later
-if queue_rules and queue_rules:find(' ', 1, true) then
---@include queue_rules
-  local rules = read_rules(queue_rules)
---@include queue_room
-  read_room()
-  serve_room_later = serve_senders
+read_room()
+if m.expires_at > 0 then
+  redis.call('ZREM', keys[GROUPS], 't' .. seq)
 end
-if expires and expires ~= '0' then
-  redis.call('ZCARD', flight_key)
-  redis.call('ZREM', groups_key, 't' .. seq)
+if is_awaited then
+  commit()
+elseif m.id ~= '' then
+  remember_ids({ m.id }, result_ms or 0)
 end
-if end_of_id then
-  end_of_id()
-end
-redis.call('ZADD', flight_key, '-' .. remembered_until, member)
-redis.call('HDEL', queue_key, seq)
+redis.call('ZADD', keys[FLIGHT], '-' .. remembered_until, flight_member(m))
+redis.call('HDEL', keys[QUEUE], seq)
+local done = nonce .. remembered_until .. 'd'
 if result_ms then
---@include queue_result
   done = result_ms > 0 and done_state(state, remembered_until, '-', result_ms) or done
   wake_waiters({ seq })
 end
-redis.call('HSET', queue_key, field, done)
-if end_of_group then
-  end_of_group()
+redis.call('HSET', keys[QUEUE], seq .. 's', done)
+write_planned()
+if frees then
+  serve_waiters()
 end
-if serve then
-  serve()
-end
-if serve_room_later then
-  serve_room_later()
-end
+serve_senders()
 return { 1, now }

@@ -6,8 +6,5 @@
 --@reply 0..: outcomes int...
 -- outcomes are as for queue_delivery_settle.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time queue queue_settle_look queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_delivery queue_done
 --@idempotent
-local stores_results = true
---@include queue_settle
+return settle_deliveries(true)

@@ -7,32 +7,35 @@
 -- stale: the delivery is no longer current. cancelled: its message was cancelled, and the delivery
 -- ends. A replay returns the present visible_until_ms, while the delivery is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue
 --@flags allow-oom
 --@idempotent proof
-local field, nonce = ARGV[1] .. 's', ARGV[2]
-local stored = redis.call('HMGET', queue_key, field, 'layout', 'visibility_ms', 'full')
-local state, layout, is_full = stored[1], stored[2], stored[4]
---@include queue_layout
-local visibility_ms = tonumber(ARGV[3])
-if visibility_ms < 0 then
-  visibility_ms = tonumber(stored[3] or 30000)
-end
-local is_current = state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant
-if not granted and not is_current then
-  return { -1, now }
-elseif is_current and not granted and ARGV[4] == '' and visibility_ms and not is_full and state:sub(30, 30) ~= 'd' then
-  local ends = digits(now + visibility_ms)
---@include queue_extend_usual
-  if is_usual then
-    redis.call('ZADD', flight_key, ends, field .. group)
-    redis.call('HSET', queue_key, field, nonce .. ends .. state:sub(30))
-    return { 1, now, id ~= '' and id or ARGV[1], now + visibility_ms }, true, visibility_ms
+--@plain
+-- A delivery that keeps its progress, for no shorter time, of a message that was not cancelled.
+local field, instant = ARGV[1] .. 's', format('%d', now)
+known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'visibility_ms', 'full')
+local state, visibility_ms = known[1], tonumber(ARGV[3])
+visibility_ms = visibility_ms < 0 and tonumber(known[3] or '30000') or visibility_ms
+if (known[2] or LAYOUT) ~= LAYOUT then
+  reply = nil -- the operation refuses it
+elseif not state or state:sub(1, 16) ~= ARGV[2] or state:sub(17, 29) <= instant then
+  reply = { -1, now }
+elseif ARGV[4] == '' and (visibility_ms or -1) >= 0 and not known[4] and state:sub(30, 30) ~= 'd' then
+  local ends, options = format('%d', now + visibility_ms), state:find('\t', 32, true)
+  local id, group, marks = '', '', ''
+  if options then
+    id, group, marks = state:match('^\t%d+\t%d+\t([^\t]*)\t([^\t]*)\t[^\t]*\t([^\t]*)\t', options)
+  end
+  if marks and not marks:find('c', 1, true) and ends >= state:sub(17, 29) then
+    redis.call('ZADD', KEYS[FLIGHT], ends, field .. group)
+    redis.call('HSET', KEYS[QUEUE], field, ARGV[2] .. ends .. state:sub(30))
+    reply = { 1, now, id ~= '' and id or ARGV[1], now + visibility_ms }
+    proves, lasts_ms = true, visibility_ms
   end
 end
---@otherwise queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_delivery
-local m, is_cancelled = current_delivery(ARGV[1], nonce, state)
+--@operation
+local stored = known or redis.call('HMGET', keys[QUEUE], ARGV[1] .. 's', 'layout')
+check_layout(stored[2])
+local m, is_cancelled = current_delivery(ARGV[1], ARGV[2], stored[1])
 if granted then
   granted[4] = m and m.at
   return m and granted
@@ -40,14 +43,17 @@ elseif not m then
   commit()
   return { is_cancelled and -2 or -1, now }
 end
-visibility_ms = visibility_ms or setting('visibility_ms') -- which refuses what is not a number
+local visibility_ms = tonumber(ARGV[3])
+if visibility_ms < 0 then
+  visibility_ms = setting('visibility_ms') -- which refuses what is not a number
+end
 local visible_until = now + visibility_ms
-m.ends = digits(visible_until)
+m.ends = format('%d', visible_until)
 if ARGV[4] ~= '' then
   m.progress = ARGV[4]
 end
-plan('ZADD', flight_key, m.ends, m.member)
-plan('HSET', queue_key, m.seq .. 's', state_of(m))
-comes_sooner = visible_until < m.at
+plan('ZADD', keys[FLIGHT], m.ends, m.member)
+plan('HSET', keys[QUEUE], m.seq .. 's', state_of(m))
+queue.comes_sooner = visible_until < m.at
 commit()
 return { 1, now, id_of(m), visible_until }, true, visibility_ms

@@ -7,58 +7,58 @@
 -- extended; 2 cancelled: its message was cancelled, and the delivery ends; 0 no longer current. A
 -- delivery that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time queue
 --@flags allow-oom
-local EXTENDED, CANCELLED, NOT_CURRENT = 1, 2, 0
-local fields, count = {}, (#ARGV - 1) / 2
+--@plain
+-- Deliveries as the plain block of queue_delivery_extend has them.
+local fields, count, instant = {}, (#ARGV - 1) / 2, format('%d', now)
 for i = 1, count do
   fields[i] = ARGV[2 * i] .. 's'
 end
 fields[count + 1], fields[count + 2], fields[count + 3] = 'layout', 'visibility_ms', 'full'
-local states = redis.call('HMGET', queue_key, unpack(fields))
-local layout, is_full = states[count + 1], states[count + 3]
---@include queue_layout
+known = redis.call('HMGET', KEYS[QUEUE], unpack(fields))
 local visibility_ms = tonumber(ARGV[1])
-if visibility_ms < 0 then
-  visibility_ms = tonumber(states[count + 2] or 30000)
-end
+visibility_ms = visibility_ms < 0 and tonumber(known[count + 2] or '30000') or visibility_ms
+local is_plain = (known[count + 1] or LAYOUT) == LAYOUT and (visibility_ms or -1) >= 0 and not known[count + 3]
 local visible_until = now + (visibility_ms or 0)
-local ends, are_usual = digits(visible_until), visibility_ms and not is_full
-local reply, flight, changed = { 0, now, visible_until }, {}, {}
-for i = 1, are_usual and count or 0 do
-  local state = states[i]
-  reply[i + 3] = NOT_CURRENT
+local ends, answer, flight, changed = format('%d', visible_until), { 0, now, visible_until }, {}, {}
+for i = 1, is_plain and count or 0 do
+  local state = known[i]
+  answer[i + 3] = 0
   if state and state:sub(1, 16) == ARGV[2 * i + 1] and state:sub(17, 29) > instant then
---@include queue_extend_usual
-    are_usual = is_usual and state:sub(30, 30) ~= 'd'
-    if not are_usual then
+    local options, group, marks = state:find('\t', 32, true), '', ''
+    if options then
+      group, marks = state:match('^\t%d+\t%d+\t[^\t]*\t([^\t]*)\t[^\t]*\t([^\t]*)\t', options)
+    end
+    if not marks or marks:find('c', 1, true) or ends < state:sub(17, 29) or state:sub(30, 30) == 'd' then
+      is_plain = false
       break
     end
-    reply[1], reply[i + 3] = reply[1] + 1, EXTENDED
+    answer[1], answer[i + 3] = answer[1] + 1, 1
     flight[#flight + 1], flight[#flight + 2] = ends, fields[i] .. group
     changed[#changed + 1], changed[#changed + 2] = fields[i], state:sub(1, 16) .. ends .. state:sub(30)
   end
 end
-if are_usual and flight[1] then
-  redis.call('ZADD', flight_key, unpack(flight))
-  redis.call('HSET', queue_key, unpack(changed))
+if is_plain and flight[1] then
+  redis.call('ZADD', KEYS[FLIGHT], unpack(flight))
+  redis.call('HSET', KEYS[QUEUE], unpack(changed))
 end
-if are_usual then
-  return reply
+reply = is_plain and answer or nil
+--@operation
+local EXTENDED, CANCELLED, NOT_CURRENT = 1, 2, 0
+local count, visibility_ms = (#ARGV - 1) / 2, tonumber(ARGV[1])
+check_layout(known[count + 1])
+if visibility_ms < 0 then
+  visibility_ms = setting('visibility_ms') -- which refuses what is not a number
 end
-
---@otherwise queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_delivery
-visible_until = now + (visibility_ms or setting('visibility_ms')) -- which refuses what is not a number
-reply = { 0, now, visible_until }
+local visible_until = now + visibility_ms
+local reply = { 0, now, visible_until }
 for i = 1, count do
-  local state = states[i]
-  local m, is_cancelled = current_delivery(ARGV[2 * i], ARGV[2 * i + 1], state)
+  local m, is_cancelled = current_delivery(ARGV[2 * i], ARGV[2 * i + 1], known[i])
   if m then
-    m.ends = digits(visible_until)
-    plan('ZADD', flight_key, m.ends, m.member)
-    plan('HSET', queue_key, fields[i], state_of(m))
-    comes_sooner = comes_sooner or visible_until < m.at
+    m.ends = format('%d', visible_until)
+    plan('ZADD', keys[FLIGHT], m.ends, m.member)
+    plan('HSET', keys[QUEUE], m.seq .. 's', state_of(m))
+    queue.comes_sooner = queue.comes_sooner or visible_until < m.at
     reply[1] = reply[1] + 1
   end
   reply[#reply + 1] = m and EXTENDED or is_cancelled and CANCELLED or NOT_CURRENT

@@ -13,8 +13,6 @@
 -- deliveries any more, the reply has no sequences, and nothing is changed: all of them were
 -- returned, or the record has expired.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
---@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_delivery queue_return
 --@flags allow-oom
 local number, nonce, hold_ms = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local is_admitted = {}
@@ -64,6 +62,6 @@ else
   redis.call('DEL', record_key)
 end
 if reply[1] > 0 then
-  name_made(queue_key)
+  made = { keys[QUEUE] }
 end
 return reply

@@ -10,11 +10,9 @@
 -- at_ms is due_ms (0: dropped), or died_at_ms if is_dead is 1. stale: the delivery is no longer
 -- current. cancelled: its message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent
-local m, is_cancelled = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))
+local m, is_cancelled = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', keys[QUEUE], ARGV[1] .. 's'))
 if not m then
   commit()
   return { is_cancelled and -2 or -1, now }

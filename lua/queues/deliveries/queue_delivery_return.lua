@@ -9,8 +9,6 @@
 -- alone; the delivery of a cancelled message ends. Each message is due since it was sent, before
 -- messages that came later.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
---@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_delivery queue_return
 --@flags allow-oom
 local reply = { 0, now }
 
@@ -24,6 +22,6 @@ if #ARGV % 3 == 1 then
 end
 commit()
 if reply[1] > 0 then -- also for a queue that was deleted
-  name_made(queue_key)
+  made = { keys[QUEUE] }
 end
 return reply

@@ -1,5 +1,5 @@
--- The state of a group, for scripts that return it. This part only reads, and must not know how
--- promote() (queues/groups/lib_queue_groups.lua) chooses a head. Needs queues/lib_queue.lua.
+-- The state of a group, for scripts that return it. This module only reads, and must not know how
+-- promote() (queues/groups/lib_queue_groups.lua) chooses a head.
 
 --@shape queue_group: group text, ready int, blocked int, in_flight int, oldest_at_ms int,
 -- reason text, until_ms int
@@ -12,8 +12,8 @@ local MARKS_READ = 102 -- a pause, the head, and 100 messages that occupy the gr
 -- none), how many messages occupy it, and the members of the first 100.
 local function group_marks(group)
   local marks = { occupied = {} }
-  local list = redis.call('ZRANGE', busy_key, '[' .. group .. '\0', '(' .. group .. '\3', 'BYLEX', 'LIMIT', '0',
-    digits(MARKS_READ))
+  local list = redis.call('ZRANGE', keys[BUSY], '[' .. group .. '\0', '(' .. group .. '\3', 'BYLEX', 'LIMIT', '0',
+    format('%d', MARKS_READ))
   for _, mark in ipairs(list) do
     local kind, member = mark:byte(#group + 1), mark:sub(#group + 2)
     if kind == 0 then
@@ -26,7 +26,7 @@ local function group_marks(group)
   end
   marks.count = #marks.occupied
   if #list == MARKS_READ then
-    marks.count = redis.call('ZLEXCOUNT', busy_key, '[' .. group .. '\2', '(' .. group .. '\3')
+    marks.count = redis.call('ZLEXCOUNT', keys[BUSY], '[' .. group .. '\2', '(' .. group .. '\3')
   end
   return marks
 end
@@ -39,16 +39,16 @@ local function look_at_occupied(group, marks)
   for i, member in ipairs(marks.occupied) do
     fields[i] = member:sub(2, 17) .. 's' .. group
   end
-  for i, ends in ipairs(fields[1] and redis.call('ZMSCORE', flight_key, unpack(fields)) or {}) do
+  for i, ends in ipairs(fields[1] and redis.call('ZMSCORE', keys[FLIGHT], unpack(fields)) or {}) do
     local member = marks.occupied[i]
     if ends and tonumber(ends) >= 0 then
       earliest = math.min(earliest or math.huge, tonumber(ends))
     else
       marks.count = marks.count - 1
-      if redis.call('ZSCORE', ready_key, member .. group) then
+      if redis.call('ZSCORE', keys[READY], member .. group) then
         marks.head = member
       else
-        marks.backoff = tonumber(redis.call('ZSCORE', delayed_key, member .. group) or nil)
+        marks.backoff = tonumber(redis.call('ZSCORE', keys[DELAYED], member .. group) or nil)
       end
     end
   end
@@ -60,8 +60,8 @@ end
 local function oldest_of(group, blocked, head)
   local oldest, priority = head and tonumber(head:sub(2, 17)) or math.huge, 0
   while blocked > 0 and priority <= 9 do
-    local from = '[' .. group .. '\0' .. digits(priority)
-    local first = redis.call('ZRANGE', order_key, from, '(' .. group .. '\1', 'BYLEX', 'LIMIT', '0', '1')[1]
+    local from = '[' .. group .. '\0' .. format('%d', priority)
+    local first = redis.call('ZRANGE', keys[ORDER], from, '(' .. group .. '\1', 'BYLEX', 'LIMIT', '0', '1')[1]
     if not first then
       break
     end
@@ -73,10 +73,10 @@ end
 
 -- group_of(group): the group as queue_group; nil when it has no messages and no reason.
 local function group_of(group)
-  local blocked = redis.call('ZLEXCOUNT', order_key, '[' .. group .. '\0', '(' .. group .. '\1')
+  local blocked = redis.call('ZLEXCOUNT', keys[ORDER], '[' .. group .. '\0', '(' .. group .. '\1')
   local marks = group_marks(group)
   local earliest = look_at_occupied(group, marks)
-  local scores = redis.call('ZMSCORE', groups_key, 'h' .. group, 'p' .. group)
+  local scores = redis.call('ZMSCORE', keys[GROUPS], 'h' .. group, 'p' .. group)
   local held_until, paused_until = tonumber(scores[1] or 0), math.ceil((scores[2] or 0) / 1000)
   local reason, until_ms = '', -1
   if paused_until > now then

@@ -1,6 +1,5 @@
 -- A walk through the messages of one group, in steps. `delayed` and `dead` have no index by group,
--- so all their members are read. The walk must not know what becomes of the messages. Needs
--- queues/lib_queue_step.lua and lib/out_of_time.lua.
+-- so all their members are read. The walk must not know what becomes of the messages.
 local LOOKED_MOST = 5000
 local looked_at = 0
 
@@ -21,7 +20,7 @@ end
 local function walk(key, group, cursor, is_wanted, take)
   local rank = rank_behind(key, cursor)
   while true do
-    local flat = redis.call('ZRANGE', key, digits(rank), digits(rank + 99), 'WITHSCORES')
+    local flat = redis.call('ZRANGE', key, format('%d', rank), format('%d', rank + 99), 'WITHSCORES')
     local found, stayed = {}, {}
     for i = 1, #flat, 2 do
       if flat[i]:sub(19) == group and #flat[i] > 18 and is_wanted(tonumber(flat[i + 1])) then

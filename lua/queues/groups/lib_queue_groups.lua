@@ -1,5 +1,5 @@
--- Groups: which message of a group may be delivered next. This part must not know why that changed.
--- Needs queues/lib_queue_types.lua, queues/lib_queue_writes.lua and queues/lib_queue_rate.lua.
+-- Groups: which message of a group may be delivered next. This module must not know why that
+-- changed.
 --
 --   KEYS[10]  order, the messages that are blocked: <group> NUL <place>
 --   KEYS[11]  busy, the marks of groups:
@@ -23,25 +23,23 @@
 --      held. So no message is forgotten, and a group without a mark has no blocked messages.
 local HELD, HEAD, TAKEN, PAST_MARKS, PAST_PLACES = '\0', '\1', '\2', '\3', '\1'
 
---@include queue_turn
-
 -- group_limit(): how many messages of a group may be in flight; nil: any number.
 local function group_limit()
-  if rules and rules.order == 'strict' then
+  if queue.rules and queue.rules.order == 'strict' then
     return 1
   end
-  return rules and rules.group_concurrency
+  return queue.rules and queue.rules.group_concurrency
 end
 
--- held_until(group): until when, in us, no message of a group may be delivered, because it is
+-- group_held_until(group): until when, in us, no message of a group may be delivered, because it is
 -- paused or has spent its rate; nil: one may. The second value is what rate_mended() returns for
 -- its rate.
-local function held_until(group)
-  local rate = rules and rules.group_rate
-  if not rate and group_paused_until <= now then
+local function group_held_until(group)
+  local rate = queue.rules and queue.rules.group_rate
+  if not rate and queue.group_paused_until <= now then
     return nil
   end
-  local stored = redis.call('ZMSCORE', groups_key, 'p' .. group, 'r' .. group)
+  local stored = redis.call('ZMSCORE', keys[GROUPS], 'p' .. group, 'r' .. group)
   local until_us = tonumber(stored[1] or 0)
   if rate and rate_room(rate, stored[2]) < 1 then
     until_us = math.max(until_us, rate_opens_at(rate, stored[2]), now_us + 1)
@@ -52,20 +50,20 @@ end
 -- `hold(group, until_us, mended)`: plans that a group is held; a receive looks at it again at that
 -- instant.
 local function hold(group, until_us, mended)
-  plan('ZADD', busy_key, '0', group .. HELD)
-  plan('ZADD', groups_key, digits(math.max(math.ceil(until_us / 1000), now + 1)), 'h' .. group)
+  plan('ZADD', keys[BUSY], '0', group .. HELD)
+  plan('ZADD', keys[GROUPS], format('%d', math.max(math.ceil(until_us / 1000), now + 1)), 'h' .. group)
   if mended then
-    plan('ZADD', groups_key, mended, 'r' .. group)
+    plan('ZADD', keys[GROUPS], mended, 'r' .. group)
   end
 end
 
 -- may_give_way(group, place): whether a head in `ready` makes room for a message whose place is
 -- before its own. A message that was delivered before keeps its group.
 local function may_give_way(group, place)
-  if not redis.call('ZSCORE', ready_key, place .. group) then
+  if not redis.call('ZSCORE', keys[READY], place .. group) then
     return false
   end
-  local state = redis.call('HGET', queue_key, place:sub(2, 17) .. 's')
+  local state = redis.call('HGET', keys[QUEUE], place:sub(2, 17) .. 's')
   return not state or state:sub(32, 32) == '0'
 end
 
@@ -75,7 +73,7 @@ end
 local function promote(group, without)
   local limit = group_limit()
   local marks =
-    redis.call('ZRANGE', busy_key, '[' .. group, '(' .. group .. PAST_MARKS, 'BYLEX', 'LIMIT', '0',
+    redis.call('ZRANGE', keys[BUSY], '[' .. group, '(' .. group .. PAST_MARKS, 'BYLEX', 'LIMIT', '0',
       without and '2' or '1')
   local mark = marks[without and marks[1] == without and 2 or 1]
   local kind = mark and mark:sub(#group + 1, #group + 1)
@@ -83,24 +81,24 @@ local function promote(group, without)
     return false
   end
   local first =
-    redis.call('ZRANGE', order_key, '[' .. group .. '\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]
+    redis.call('ZRANGE', keys[ORDER], '[' .. group .. '\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]
   if not first then
     return false
   end
   local place, held_place = first:sub(#group + 2), mark and mark:sub(#group + 2)
-  local is_head = kind == HEAD or kind == TAKEN and rules and rules.order == 'strict'
+  local is_head = kind == HEAD or kind == TAKEN and queue.rules and queue.rules.order == 'strict'
   if is_head then
     if place > held_place or not (kind == HEAD or may_give_way(group, held_place)) then
       return false
     end
   elseif kind == TAKEN and limit then
     local count = limit == 1 and 1
-      or redis.call('ZLEXCOUNT', busy_key, '[' .. group .. TAKEN, '(' .. group .. PAST_MARKS) - (without and 1 or 0)
+      or redis.call('ZLEXCOUNT', keys[BUSY], '[' .. group .. TAKEN, '(' .. group .. PAST_MARKS) - (without and 1 or 0)
     if count >= limit then
       return false
     end
   end
-  local until_us, mended = held_until(group)
+  local until_us, mended = group_held_until(group)
   if until_us then
     if not is_head then
       hold(group, until_us, mended)
@@ -110,14 +108,14 @@ local function promote(group, without)
   local turn
   if is_head then
     if place:byte() == held_place:byte() then -- the group keeps its turn
-      turn = redis.call('ZSCORE', ready_key, held_place .. group)
+      turn = redis.call('ZSCORE', keys[READY], held_place .. group)
     end
-    plan('ZREM', ready_key, held_place .. group)
-    plan('ZREM', busy_key, mark)
-    plan('ZADD', order_key, '0', group .. '\0' .. held_place)
+    plan('ZREM', keys[READY], held_place .. group)
+    plan('ZREM', keys[BUSY], mark)
+    plan('ZADD', keys[ORDER], '0', group .. '\0' .. held_place)
   end
-  plan('ZREM', order_key, first)
-  plan('ZADD', ready_key, turn or turn_of(place), place .. group)
-  plan('ZADD', busy_key, '0', group .. (rules and rules.order == 'strict' and TAKEN or HEAD) .. place)
+  plan('ZREM', keys[ORDER], first)
+  plan('ZADD', keys[READY], turn or turn_of(place), place .. group)
+  plan('ZADD', keys[BUSY], '0', group .. (queue.rules and queue.rules.order == 'strict' and TAKEN or HEAD) .. place)
   return true
 end

@@ -1,9 +1,8 @@
--- The position of a group's head in `ready`. This part must not know when a message is due. Needs
--- queues/lib_queue.lua.
+-- The position of a group's head in `ready`. This module must not know when a message is due.
 
 -- turn_of(place): the score of a place: behind all messages of its priority that are ready now, and
 -- before messages that come later. So groups take turns: in the order of due times, a group with an
 -- old backlog would always be first.
 local function turn_of(place)
-  return place:sub(1, 1) .. instant .. string.format('.%03d', math.max(16, clock[2] % 1000))
+  return place:sub(1, 1) .. instant .. format('.%03d', math.max(16, clock[2] % 1000))
 end

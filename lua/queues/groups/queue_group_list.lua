@@ -7,7 +7,6 @@
 -- last_group is the last group of this page, '' at the end. A page may be short; it also ends after
 -- a millisecond. unsettled: call queue_settle first.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
---@include time out_of_time queue queue_types queue_group_look queue_schedule queue_unsettled
 --@reads
 check_types()
 if ARGV[3] ~= '1' and is_unsettled() then
@@ -33,7 +32,7 @@ local function is_before(a, b)
 end
 
 local reply, after = { 0, now, '' }, ARGV[1]
-local blocked, marked = next_in(order_key, after, '\1'), next_in(busy_key, after, '\3')
+local blocked, marked = next_in(keys[ORDER], after, '\1'), next_in(keys[BUSY], after, '\3')
 local looked_at = 0
 while blocked or marked do
   if looked_at == tonumber(ARGV[2]) or looked_at > 0 and out_of_time() then
@@ -47,10 +46,10 @@ while blocked or marked do
   reply[#reply + 1] = group_of(group)
   looked_at, after = looked_at + 1, group
   if blocked == group then
-    blocked = next_in(order_key, group, '\1')
+    blocked = next_in(keys[ORDER], group, '\1')
   end
   if marked == group then
-    marked = next_in(busy_key, group, '\3')
+    marked = next_in(keys[BUSY], group, '\3')
   end
 end
 return reply

@@ -8,29 +8,29 @@
 -- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
 -- unsettled: nothing is changed; call queue_settle first.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_group_look queue_schedule queue_unsettled
 check_types()
 local group = ARGV[1]
-if redis.call('EXISTS', queue_key) == 0 then
+if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
 elseif ARGV[3] ~= '1' and is_unsettled() then
   return { -2, now }
 end
 local until_ms = now + tonumber(ARGV[2])
-local scores = redis.call('ZMSCORE', groups_key, 'h' .. group, 'p' .. group)
+local scores = redis.call('ZMSCORE', keys[GROUPS], 'h' .. group, 'p' .. group)
 local paused_until = math.max(until_ms, math.ceil((scores[2] or 0) / 1000))
 local held_until = math.max(paused_until, tonumber(scores[1] or 0))
 local marks = group_marks(group)
 look_at_occupied(group, marks)
 local head = marks.head
-redis.call('ZCARD', order_key)
+redis.call('ZCARD', keys[ORDER])
 
-redis.call('ZADD', groups_key, digits(held_until), 'h' .. group, digits(paused_until * 1000), 'p' .. group)
-redis.call('ZADD', busy_key, '0', group .. '\0')
-redis.call('HSET', queue_key, 'group_paused_until', digits(math.max(paused_until, group_paused_until)))
+redis.call('ZADD', keys[GROUPS], format('%d', held_until), 'h' .. group, format('%d', paused_until * 1000),
+  'p' .. group)
+redis.call('ZADD', keys[BUSY], '0', group .. '\0')
+redis.call('HSET', keys[QUEUE], 'group_paused_until', format('%d', math.max(paused_until, queue.group_paused_until)))
 if head then -- it waits with the others; in a strict queue it no longer occupies its group
-  redis.call('ZREM', ready_key, head .. group)
-  redis.call('ZREM', busy_key, group .. '\1' .. head, group .. '\2' .. head)
-  redis.call('ZADD', order_key, '0', group .. '\0' .. head)
+  redis.call('ZREM', keys[READY], head .. group)
+  redis.call('ZREM', keys[BUSY], group .. '\1' .. head, group .. '\2' .. head)
+  redis.call('ZADD', keys[ORDER], '0', group .. '\0' .. head)
 end
 return { 1, now, group_of(group) }

@@ -8,9 +8,6 @@
 -- removes from one place, and blocked messages are removed first, so that none of them becomes
 -- ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
---@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_find queue_ttl queue_due queue_time queue_page queue_step
---@include queue_group_look queue_group_walk
 --@flags allow-oom
 --@idempotent parts
 local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -46,12 +43,12 @@ end
 local places = {}
 places[1] = wants('blocked') and function()
   local from, to = '[' .. group .. '\0', '(' .. group .. '\1'
-  local members = redis.call('ZRANGE', order_key, from, to, 'BYLEX', 'LIMIT', '0', digits(REMOVED_MOST))
+  local members = redis.call('ZRANGE', keys[ORDER], from, to, 'BYLEX', 'LIMIT', '0', format('%d', REMOVED_MOST))
   local flat = {}
   for i, member in ipairs(members) do
     flat[2 * i - 1], flat[2 * i] = member, '0'
   end
-  return not take_all(order_key, flat) and '' or nil
+  return not take_all(keys[ORDER], flat) and '' or nil
 end
 -- It takes the head, the messages in flight, and a strict message in its backoff. Other messages
 -- may be promoted in their place; this call does not remove the promoted ones.
@@ -60,8 +57,8 @@ places[2] = function()
   local members = { unpack(marks.occupied) }
   members[#members + 1] = marks.head -- a strict group, or a group with nothing ready, has none
   for _, member in ipairs(members) do
-    for _, place in ipairs({ { 'ready', ready_key, member .. group }, { 'delayed', delayed_key, member .. group },
-      { 'in_flight', flight_key, member:sub(2, 17) .. 's' .. group } }) do
+    for _, place in ipairs({ { 'ready', keys[READY], member .. group }, { 'delayed', keys[DELAYED], member .. group },
+      { 'in_flight', keys[FLIGHT], member:sub(2, 17) .. 's' .. group } }) do
       local score = wants(place[1]) and redis.call('ZSCORE', place[2], place[3])
       if score and tonumber(score) >= 0 then
         take_all(place[2], { place[3], score })
@@ -71,12 +68,12 @@ places[2] = function()
   return marks.count > #marks.occupied and total > before and '' or nil
 end
 places[3] = (wants('delayed') or wants('ready')) and function(rest)
-  return walk(delayed_key, group, rest, function(due)
+  return walk(keys[DELAYED], group, rest, function(due)
     return wants(due <= now and 'ready' or 'delayed')
   end, take)
 end
 places[4] = wants('dead') and function(rest)
-  return walk(dead_key, group, rest, function()
+  return walk(keys[DEAD], group, rest, function()
     return true
   end, take)
 end
@@ -94,6 +91,6 @@ if places[at] then
   end
 end
 if at <= 4 then
-  return { total > before and 2 or 0, now, total, digits(at) .. ' ' .. rest }
+  return { total > before and 2 or 0, now, total, format('%d', at) .. ' ' .. rest }
 end
 return { total > 0 and 1 or -1, now, total, '' }

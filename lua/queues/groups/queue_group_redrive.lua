@@ -8,8 +8,6 @@
 --@shape queue_group_step: total int, cursor text
 -- queue_purge explains the outcomes; a step that only read replies as a step that settled.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
---@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page queue_step queue_group_walk
 --@idempotent parts
 local group, most, before, cursor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local total, step = before, REMOVED_MOST
@@ -29,7 +27,7 @@ local kept_since = now - setting('dead_retention_ms')
 local function is_kept(died_at)
   return died_at > kept_since
 end
-local next_cursor = walk(dead_key, group, cursor, is_kept, function(m)
+local next_cursor = walk(keys[DEAD], group, cursor, is_kept, function(m)
   if not m.has_state then
     forget(m)
     return true

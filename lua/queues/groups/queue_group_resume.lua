@@ -5,23 +5,21 @@
 --@reply -1 absent
 -- The group is as it is afterwards. absent: the queue does not exist.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_group_look
 --@flags allow-oom
 check_types()
 local group = ARGV[1]
-if redis.call('EXISTS', queue_key) == 0 then
+if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
 end
 local function nothing_of(group)
   return { group, 0, 0, 0, -1, '', -1 }
 end
-if not redis.call('ZSCORE', groups_key, 'p' .. group) then
+if not redis.call('ZSCORE', keys[GROUPS], 'p' .. group) then
   return { 0, now, group_of(group) or nothing_of(group) }
 end
 read_waiters()
-plan('ZREM', groups_key, 'p' .. group, 'h' .. group)
-plan('ZREM', busy_key, group .. '\0')
+plan('ZREM', keys[GROUPS], 'p' .. group, 'h' .. group)
+plan('ZREM', keys[BUSY], group .. '\0')
 touch(group)
 commit()
 return { 1, now, group_of(group) or nothing_of(group) }

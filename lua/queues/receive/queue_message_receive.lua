@@ -52,42 +52,104 @@
 -- one in flight is gone. A head whose group is paused, or has spent its rate, is blocked again, and
 -- the group is held until that instant (queues/groups/lib_queue_groups.lua). A cancelled, expired
 -- or purged message is gone.
---@include time queue
 --@flags allow-oom
 --@idempotent proof
+--@plain
+-- Small messages of one queue without rules and other waiters, in which no instant has come.
+-- `known` is what was read.
+local is_one = not KEYS[QUEUE_KEYS + 1] and ARGV[4] ~= '1' and (ARGV[8] or '') == ''
+local settings = is_one and redis.call('HMGET', KEYS[QUEUE], 'paused', 'visibility_ms', 'trim_at', 'schedule_at',
+  'layout', 'rules', 'group_paused_until') or {}
+local instant, visibility_ms = format('%d', now), tonumber(ARGV[2])
+visibility_ms = visibility_ms < 0 and tonumber(settings[2] or '30000') or visibility_ms
+known = is_one and { settings = settings } or nil
+if is_one and (visibility_ms or -1) >= 0 and (settings[5] or LAYOUT) == LAYOUT and not settings[6]
+  and not settings[7] then
+  known.due = redis.call('ZCOUNT', KEYS[DELAYED], '-inf', instant)
+  known.back = redis.call('ZCOUNT', KEYS[FLIGHT], '0', instant)
+  known.waiters = redis.call('ZCARD', KEYS[WAITERS])
+  local is_quiet = known.due == 0 and known.back == 0 and known.waiters == 0 and settings[1] ~= '1'
+    and settings[3] and settings[3] > instant and not (settings[4] and settings[4] + 0 <= now)
+  known.page = is_quiet and redis.call('ZRANGE', KEYS[READY], '0', format('%d', ARGV[1] - 1)) or nil
+  local page, count = known.page, known.page and #known.page or 0
+  if page and count == 0 and ARGV[5] == '' then
+    reply, proves, lasts_ms = { 0, now, 0, -1 }, 'lent', visibility_ms
+  elseif count > 0 then
+    local fields, is_plain = { nil, nil }, true
+    for k = 1, count do
+      local seq, n = page[k]:sub(2), 2 * k
+      is_plain = is_plain and #page[k] == 17 -- small, and without a group
+      fields[n - 1], fields[n] = seq, seq .. 's'
+    end
+    known.row = is_plain and redis.call('HMGET', KEYS[QUEUE], unpack(fields)) or nil
+    local stored, visible_until, worker = known.row, now + visibility_ms, ARGV[9] or ''
+    local ends = format('%d', visible_until)
+    local delivered, answer, states, flight = ARGV[3] .. ends, { count, now, 0, -1, nil }, { nil, nil }, { nil, nil }
+    for n = 2, stored and 2 * count or 0, 2 do
+      local content, state, priority = stored[n - 1], stored[n], page[n / 2]:sub(1, 1)
+      local mark = content and not state and content:byte(15)
+      local options = mark == 9 and content:match('^\t(0\t%d+\t[^\t\n]*\t\t[%d:]*)\n', 15)
+      if mark == 10 and worker == '' then -- a newline: it has no options
+        states[n] = delivered .. priority .. '-1'
+      elseif mark == 10 or options then
+        states[n] = delivered .. priority .. '-1\t' .. (options or '0\t0\t\t\t') .. '\t\t\t' .. worker .. '\t'
+      else
+        is_plain = false
+        break
+      end
+      states[n - 1], flight[n - 1], flight[n] = fields[n], ends, fields[n]
+      answer[n / 2 + 4] = { fields[n - 1], content, states[n], visible_until, 0 }
+    end
+    if is_plain then
+      redis.call('ZREM', KEYS[READY], unpack(page))
+      redis.call('ZADD', KEYS[FLIGHT], unpack(flight))
+      redis.call('HSET', KEYS[QUEUE], unpack(states))
+      reply, proves, lasts_ms = answer, 'lent', visibility_ms
+    end
+  end
+end
+--@operation
 if granted then
---@include receive_replay
+  return receive_again(granted, proof)
 end
-
--- There are no functions here, except in branches that few calls take: each of them costs more than
--- most commands, whenever the script runs.
-local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
-local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
-local first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t'
-local queue_count = #KEYS / 13
-local reply = { 0, now, 0, -1 }
-local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
-
-local queues = {}
-for i = 0, queue_count - 1 do
---@include queue_use receive_look
+local worker = ARGV[9] or ''
+request = {
+  most = tonumber(ARGV[1]), visibility_ms = tonumber(ARGV[2]), nonce = ARGV[3], acknowledges = ARGV[4] == '1',
+  ticket = ARGV[5], wait_ms = ARGV[6] + 0, waited_us = ARGV[7] + 0, worker = worker,
+  first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t',
+  queue_count = #KEYS / QUEUE_KEYS, bytes = 0, looked_at = 0, lasts_ms = 0, reply = { 0, now, 0, -1 },
+}
+local reply, queues, must_exist = request.reply, {}, (ARGV[8] or '') ~= ''
+for i = 0, request.queue_count - 1 do
+  queue_use(i)
+  if must_exist and redis.call('EXISTS', keys[QUEUE]) == 0 then
+    return { -1, now, i }
+  elseif ARGV[8] == '2' then
+    return reply
+  end
+  receive_look(i)
+  queues[i + 1] = queue
 end
-for i = 0, queue_count - 1 do
---@include queue_use receive_time
+for _, one in ipairs(queues) do
+  queue, keys = one, one.keys
+  receive_plan()
 end
-for i = 0, queue_count - 1 do
---@include queue_use receive_choose
+for _, one in ipairs(queues) do
+  queue, keys = one, one.keys
+  receive_change()
+  receive_choose()
 end
 if reply[1] > 0 then
   reply[3] = 0
 end
-for i = 0, queue_count - 1 do
---@include queue_use receive_write receive_wait
+for _, one in ipairs(queues) do
+  queue, keys = one, one.keys
+  receive_write()
+  receive_wait()
 end
-for i = 0, queue_count - 1 do -- behind the messages, as a row without a sequence
-  if queues[i].policy and queues[i].states[1] then
-    reply[#reply + 1] = { '', queues[i].policy[2], queues[i].policy[1], 0, i }
+for i, one in ipairs(queues) do -- behind the messages, as a row without a sequence
+  if one.policy and one.states[1] then
+    reply[#reply + 1] = { '', one.policy[2], one.policy[1], 0, i - 1 }
   end
 end
-return reply, acknowledges and 'done' or 'lent', lasts_ms
+return reply, request.acknowledges and 'done' or 'lent', request.lasts_ms

@@ -1,7 +1,5 @@
--- Makes the messages of a schedule whose instant has come. This part must not know how instants are
--- computed. Needs queues/schedules/lib_queue_schedule.lua, queues/lib_queue_store.lua and
--- queues/deliveries/lib_queue_ended.lua. A script that serves the waiters afterwards calls
--- read_waiters() first.
+-- Makes the messages of a schedule whose instant has come. This module must not know how instants
+-- are computed. A script that serves the waiters afterwards calls read_waiters() first.
 
 -- is_undone(s): whether the last message of the schedule is in the queue, and is not a dead letter.
 -- If its delivery has ended, that is settled first.
@@ -10,12 +8,12 @@ local function is_undone(s)
     return false
   end
   local field = s.last_seq .. 's'
-  local state = redis.call('HGET', queue_key, field)
+  local state = redis.call('HGET', keys[QUEUE], field)
   if plan_message(s.last_seq, state) then
     commit(true)
-    state = redis.call('HGET', queue_key, field)
+    state = redis.call('HGET', keys[QUEUE], field)
   end
-  if redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
+  if redis.call('HEXISTS', keys[QUEUE], s.last_seq) == 0 then
     return false
   end
   if not state then
@@ -23,14 +21,14 @@ local function is_undone(s)
   end
   local m = read_state(state)
   m.seq = s.last_seq
-  return not redis.call('ZSCORE', dead_key, member_of(m))
+  return not redis.call('ZSCORE', keys[DEAD], member_of(m))
 end
 
 -- make_message(id, s, at, due, missed, more): stores a message for the instant `at` that is due at
 -- `due`; `more` is JSON text that is added to its `schedule`. Returns its sequence.
 local function make_message(id, s, at, due, missed, more)
-  local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
-  local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. more .. '}'
+  local headers, body = redis.call('HGET', keys[QUEUE], '=' .. id):match('^([^\t]*)\t(.*)$')
+  local made_by = '{"id":' .. s.json_id .. format(',"at_ms":%d,"missed":%d', at, missed) .. more .. '}'
   local header_field = headers ~= '' and '\th' .. headers or ''
   local m = read_header(instant .. s.priority .. '\n')
   m.group, m.at = s.group, due
@@ -70,7 +68,7 @@ end
 -- fire_due(): makes the messages of the schedules that came due, at most 50. Call check_types()
 -- first. Returns how many came due, and when the next is due, or nil.
 local function fire_due()
-  local due = redis.call('ZRANGE', schedules_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '50', 'WITHSCORES')
+  local due = redis.call('ZRANGE', keys[SCHEDULES], '-inf', instant, 'BYSCORE', 'LIMIT', '0', '50', 'WITHSCORES')
   for i = 1, #due, 2 do
     fire(due[i], tonumber(due[i + 1]))
   end

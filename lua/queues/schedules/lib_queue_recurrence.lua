@@ -1,5 +1,4 @@
--- When the messages of a schedule are due. This part needs no other, and must not know the clock or
--- any key.
+-- When the messages of a schedule are due. This module must not know the clock or any key.
 --
 -- A recurrence has `every` and `anchor` (milliseconds: an instant, and every so much after it), or
 -- `mask` (handlers/queues/cron.h: minutes of its zone), and `start` (0: none): nothing is due
@@ -44,7 +43,7 @@ end
 
 -- ---- The clocks of a zone ----
 
-local zones = {} -- what was read, by its text
+local zones -- what was read, by its text
 
 -- read_day(text): a day of a rule: kind, three numbers, and the second of the day.
 local function read_day(text)
@@ -53,6 +52,7 @@ local function read_day(text)
 end
 
 local function zone_of(text)
+  zones = zones or {}
   if zones[text] then
     return zones[text]
   end

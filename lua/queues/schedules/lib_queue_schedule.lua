@@ -1,5 +1,4 @@
--- What a schedule of a queue is in Redis. This part must not know how its messages are made. Needs
--- queues/lib_queue.lua and queues/schedules/lib_queue_recurrence.lua.
+-- What a schedule of a queue is in Redis. This module must not know how its messages are made.
 --   KEYS[8]  sorted set: id by the next instant
 --   in the queue's hash:
 --     `:<id>`  the schedule, a table by cmsgpack: json_id, every (nil: a mask), cron, mask, zone,
@@ -9,7 +8,7 @@
 --     `=<id>`  headers as JSON ('': none), a tab, the body
 --     `schedule_at`  the first instant, so that a receive reads it with the settings
 local function read_schedule(id)
-  local packed = redis.call('HGET', queue_key, ':' .. id)
+  local packed = redis.call('HGET', keys[QUEUE], ':' .. id)
   return packed and cmsgpack.unpack(packed)
 end
 
@@ -25,29 +24,29 @@ local function due_of(id, s, at)
   if s.jitter == 0 then
     return at
   end
-  local hash = redis.sha1hex(queue_key .. '\n' .. id .. '\n' .. digits(at))
+  local hash = redis.sha1hex(keys[QUEUE] .. '\n' .. id .. '\n' .. format('%d', at))
   return at + tonumber(hash:sub(1, 8), 16) % (s.jitter + 1)
 end
 
 -- put_schedule(id, s): writes a schedule whose next instant is s.next. Call check_types() first.
 local function put_schedule(id, s)
-  redis.call('ZADD', schedules_key, digits(s.next), id)
-  redis.call('HSET', queue_key, ':' .. id, cmsgpack.pack(s))
+  redis.call('ZADD', keys[SCHEDULES], format('%d', s.next), id)
+  redis.call('HSET', keys[QUEUE], ':' .. id, cmsgpack.pack(s))
 end
 
 local function remove_schedule(id)
-  redis.call('HDEL', queue_key, ':' .. id, '=' .. id)
-  return redis.call('ZREM', schedules_key, id)
+  redis.call('HDEL', keys[QUEUE], ':' .. id, '=' .. id)
+  return redis.call('ZREM', keys[SCHEDULES], id)
 end
 
 -- note_next(): notes when the next schedule is due, and returns it, nil without one. Call it after
 -- changes of schedules.
 local function note_next()
-  local at = redis.call('ZRANGE', schedules_key, '0', '0', 'WITHSCORES')[2]
+  local at = redis.call('ZRANGE', keys[SCHEDULES], '0', '0', 'WITHSCORES')[2]
   if at then
-    redis.call('HSET', queue_key, 'schedule_at', digits(at))
+    redis.call('HSET', keys[QUEUE], 'schedule_at', format('%d', at))
   else
-    redis.call('HDEL', queue_key, 'schedule_at')
+    redis.call('HDEL', keys[QUEUE], 'schedule_at')
   end
   return tonumber(at)
 end
@@ -70,10 +69,10 @@ local function schedule_item(id, s)
   local item, list, at = schedule_settings(id, s), {}, s.next
   while at and #list < 5 and (s.limit == 0 or s.runs + #list < s.limit) do
     local due = due_of(id, s, at)
-    list[#list + 1] = digits(due) .. ':' .. digits(offset_at(s, due))
+    list[#list + 1] = format('%d', due) .. ':' .. format('%d', offset_at(s, due))
     at = next_of(s, at)
   end
-  item[#item + 1] = redis.call('HGET', queue_key, '=' .. id) or ''
+  item[#item + 1] = redis.call('HGET', keys[QUEUE], '=' .. id) or ''
   item[#item + 1] = table.concat(list, ' ')
   return item
 end
@@ -81,8 +80,7 @@ end
 -- is_schedule_due(): whether the messages of schedules must be made before a script reads the
 -- queue: the instant of one has come, and the queue is not paused.
 local function is_schedule_due()
-  local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused', 'layout')
-  local layout = settings[3]
---@include queue_layout
+  local settings = redis.call('HMGET', keys[QUEUE], 'schedule_at', 'paused', 'layout')
+  check_layout(settings[3])
   return (tonumber(settings[1]) or math.huge) <= now and settings[2] ~= '1'
 end

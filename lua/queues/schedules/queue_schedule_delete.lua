@@ -4,12 +4,10 @@
 -- ARGV  1 id
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 --@flags allow-oom
 check_types()
-local exists = redis.call('HEXISTS', queue_key, ':' .. ARGV[1])
-fire_if_due(ARGV[1], redis.call('HGET', queue_key, 'paused') == '1') -- its last instant removes it
+local exists = redis.call('HEXISTS', keys[QUEUE], ':' .. ARGV[1])
+fire_if_due(ARGV[1], redis.call('HGET', keys[QUEUE], 'paused') == '1') -- its last instant removes it
 remove_schedule(ARGV[1])
 note_next()
 return { exists, now }

@@ -5,7 +5,6 @@
 --@reply -1 absent, -2 schedule_due
 -- schedule_due: call queue_settle first.
 -- Errors: WRONGTYPE. O(1).
---@include time queue queue_recurrence queue_schedule
 --@reads
 if ARGV[2] ~= '1' and is_schedule_due() then
   return { -2, now }

@@ -15,11 +15,9 @@
 -- clocks, or Redis's clock was set back. Shifts of an older version do not replace shifts of a
 -- newer one: if daemons have different data, the newest counts, whichever daemon is asked last.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
-local is_paused = redis.call('HGET', queue_key, 'paused') == '1'
+local is_paused = redis.call('HGET', keys[QUEUE], 'paused') == '1'
 local s = fire_if_due(id, is_paused)
 if is_patch and not s then
   return { -1, now }
@@ -68,12 +66,12 @@ if not s.next then
 end
 
 read_waiters()
-local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
+local stored = redis.call('HGET', keys[QUEUE], '=' .. id) or '\t'
 local headers, body = stored:match('^([^\t]*)\t(.*)$')
-redis.call('HSET', queue_key, 'layout', LAYOUT, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
+redis.call('HSET', keys[QUEUE], 'layout', LAYOUT, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
 put_schedule(id, s)
 if is_new then -- and perhaps the first of a new queue
-  name_made(queue_key)
+  made = { keys[QUEUE] }
 end
 note_next()
 serve_waiters()

@@ -7,12 +7,10 @@
 -- overlap: the last message is not done, and the schedule skips. An instant that came due makes its
 -- message first, as in the next receive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 --@idempotent
 check_types()
 local id = ARGV[1]
-local s = fire_if_due(id, redis.call('HGET', queue_key, 'paused') == '1')
+local s = fire_if_due(id, redis.call('HGET', keys[QUEUE], 'paused') == '1')
 if not s then
   return { -1, now }
 end

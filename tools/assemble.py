@@ -1,0 +1,189 @@
+"""Makes one script of all operations of a pattern that have the same flags.
+
+Redis makes each function of a script whenever the script runs, which costs as much as a small
+command. So all functions of modules that the operations reach become branches of one function, F,
+and a call `f(x)` becomes `F(7, x)`. F is made once in a call, and only if no plain block answers.
+
+    #!lua flags=allow-oom
+    lua/lib/head.lua               the time, and which operation it is
+    lua/lib/record.lua             the idempotency record of the request, if an operation has one
+    if operation == 'a' then ...   the plain blocks
+    local x = ...                  the variables of modules
+    F = function(f, _1, _2)        a tree of comparisons; each leaf is the body of a function
+    lua/lib/made.lua               adds first keys to the index of names, if an operation makes one
+    lua/lib/recorded.lua           keeps the reply
+"""
+import functools
+import re
+import sys
+from collections import namedtuple
+
+FUNCTION = re.compile(r"^local function (\w+)\(([^)\n]*)\)\n(.*?)^end\n", re.M | re.S)
+STATEMENT = re.compile(r"^local ([\w, ]+?)(?: = (.+))?$")
+# A text, a comment, a field, or a name; its group 1 is the parenthesis that makes it a call.
+TOKEN = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|--[^\n]*|[.:]\w+|\b[A-Za-z_]\w*\b(\()?")
+DECLARED = re.compile(r"\b(?:local (?!function)|for |function \w*\()([\w, ]+)")
+MOST_PARAMETERS, MOST_VARIABLES = 12, 50  # Lua allows 60 variables of outer functions in a function
+
+# A function of a module; also an operation, whose name has a blank, so that nothing can call it.
+Function = namedtuple("Function", "name parameters body path")
+
+
+class Module:
+    """A file of functions, constants, whose names are in capitals, and variables."""
+
+    def __init__(self, path):
+        self.path, text = path, without_comments(path.read_text())
+        self.functions = [
+            Function(f[1], f[2].split(", ") if f[2] else [], f[3], path) for f in FUNCTION.finditer(text)
+        ]
+        self.constants, self.variables = {}, {}
+        for line in re.findall(r"^\S.*\n(?:[ }].*\n)*", FUNCTION.sub("", text), re.M):
+            line = re.sub(r"\n\s*", " ", line.strip())
+            statement = STATEMENT.match(line) or sys.exit(f"{path}: outside of functions a module has no '{line}'")
+            names, values = statement[1].split(", "), statement[2]
+            if statement[1].isupper():
+                self.constants |= dict(zip(names, values.split(", ") if len(names) > 1 else [values], strict=True))
+            else:
+                self.variables |= dict.fromkeys(names, line)
+
+
+def without_comments(text):
+    """Without comments and empty lines."""
+    text = TOKEN.sub(lambda t: "" if t[0].startswith("--") else t[0], text)
+    return "".join(line.rstrip() + "\n" for line in text.splitlines() if line.strip())
+
+
+@functools.cache
+def names_in(text):
+    return {t[0].rstrip("(") for t in TOKEN.finditer(text) if t[0][0] not in "'\"-.:"}
+
+
+def one_of(operations):
+    """The test whether the script is called for one of these operations."""
+    return " or ".join(f"operation == '{o.name}'" for o in operations)
+
+
+class Assembler:
+    def __init__(self, modules, frame):
+        """Of modules; and of the parts of lua/lib around every script, {name: text}."""
+        self.frame, self.functions, self.constants, self.variables = frame, {}, {}, {}
+        for module in modules:
+            for f in module.functions:
+                self.add(self.functions, f.name, f, module)
+            for name, value in module.constants.items():
+                is_atom = re.fullmatch(r"[\w.]+|'[^']*'", value)
+                self.add(self.constants, name, value if is_atom else f"({value})", module)
+            for name, line in module.variables.items():
+                self.add(self.variables, name, line, module)
+
+    def add(self, kind, name, value, module):
+        if name in self.functions or name in self.constants or name in self.variables:
+            sys.exit(f"{module.path}: another module of these operations has the name {name}")
+        kind[name] = value
+
+    def reached(self, *codes):
+        """All names that the code has, and the functions, constants and variables behind them."""
+        names, todo = set(), list(codes)
+        while todo:
+            new = names_in(todo.pop()) - names
+            names |= new
+            for name in new:
+                f, text = self.functions.get(name), self.constants.get(name) or self.variables.get(name)
+                todo += [f.body] if f else [text] if text else []
+        return names
+
+    def is_indexed(self, operation):
+        """Whether its last key is an index of names."""
+        return not self.reached(operation.plain, operation.body).isdisjoint({"made", "names_key"})
+
+    def text(self, operations):
+        names = self.reached(*(o.plain + o.body for o in operations))
+        leaves = [f for name, f in self.functions.items() if name in names]
+        leaves += [Function(f"operation {o.name}", ["granted", "proof"], o.body, o.path) for o in operations if o.body]
+        self.number_of = {f.name: k for k, f in enumerate(leaves, 1)}
+        variables = list(dict.fromkeys(line for name, line in self.variables.items() if name in names))
+        if len(variables) > MOST_VARIABLES:
+            sys.exit(f"{operations[0].path}: its modules have more than {MOST_VARIABLES} variables")
+        has_record = any(o.has_record for o in operations)
+        indexed = [o for o in operations if self.is_indexed(o)]
+        lines = [self.frame["head"], self.record(operations) if has_record else "local granted, proof\n"]
+        if indexed:
+            lines += [f"local made, names_key\nif {one_of(indexed)} then\nnames_key = table.remove(KEYS)\nend\n"]
+        lines += ["local reply, proves, lasts_ms, known\n", *self.plain_blocks(operations)]
+        if leaves:
+            lines += ["if not reply then\n", *(self.rewritten(line + "\n", "") for line in variables)]
+            lines += self.function(leaves)
+            lines += self.choice("f = {}\n", [(o, self.number_of[f"operation {o.name}"]) for o in operations if o.body])
+            lines += ["reply, proves, lasts_ms = F(f, granted, proof)\n", "end\n"]
+        lines += [self.frame["made"]] if indexed else []
+        lines += [self.frame["recorded"] if has_record else "return reply\n"]
+        return without_comments("".join(lines))
+
+    def record(self, operations):
+        """What reads the record. The name of a part is before the operation in ARGV."""
+        test = one_of(o for o in operations if o.has_parts)
+        take = f"if {test} then\npart, ARGV[#ARGV] = ARGV[#ARGV], nil\nend\n" if test else ""
+        return self.frame["record"].replace("--@parts\n", take)
+
+    def plain_blocks(self, operations):
+        for o in operations:
+            called = names_in(o.plain) & self.functions.keys()
+            if called:
+                sys.exit(f"{o.path}: a plain block calls no function of a module: {', '.join(called)}")
+            if o.plain:
+                code = self.rewritten(o.plain, o.path)
+                yield f"if operation == '{o.name}' and not granted then\n{code}end\n"
+
+    def choice(self, assignment, rows):
+        """A chain of comparisons that assigns the value of the operation."""
+        yield "local f\n"
+        for k, (o, value) in enumerate(rows):
+            yield f"{'else' * (k > 0)}if operation == '{o.name}' then\n{assignment.format(value)}"
+        yield "end\n"
+
+    def function(self, leaves):
+        most = max(len(f.parameters) for f in leaves)
+        if most > MOST_PARAMETERS:
+            sys.exit(f"{leaves[0].path}: a function has more than {MOST_PARAMETERS} parameters")
+        given = [f"_{k}" for k in range(1, most + 1)]
+        yield f"local F\nF = function({', '.join(['f', *given])})\n"
+        yield from self.tree(leaves, given)
+        yield "end\n"
+
+    def tree(self, leaves, given):
+        if len(leaves) == 1:
+            (f,) = leaves
+            self.check(f)
+            if f.parameters:
+                yield f"local {', '.join(f.parameters)} = {', '.join(given[: len(f.parameters)])}\n"
+            yield self.rewritten(f.body, f.path)
+        else:
+            half = len(leaves) // 2
+            yield f"if f < {self.number_of[leaves[half].name]} then\n"
+            yield from self.tree(leaves[:half], given)
+            yield "else\n"
+            yield from self.tree(leaves[half:], given)
+            yield "end\n"
+
+    def check(self, f):
+        """A local variable must not hide a name that is replaced."""
+        declared = {name for row in DECLARED.findall(f.body) for name in re.findall(r"\w+", row)}
+        hidden = (declared | set(f.parameters)) & (self.functions.keys() | self.constants.keys())
+        if hidden:
+            sys.exit(f"{f.path}: {f.name}: a local variable hides {', '.join(sorted(hidden))} of a module")
+
+    def rewritten(self, code, path):
+        """The code with constants in their places, and with calls of F."""
+
+        def token(match):
+            name = match[0].rstrip("(")
+            if name in self.constants:
+                return self.rewritten(self.constants[name], path) + (match[1] or "")
+            if name not in self.functions:
+                return match[0]
+            if not match[1]:
+                sys.exit(f"{path}: {name} is a function of a module, which can only be called")
+            return f"F({self.number_of[name]}{'' if code[match.end()] == ')' else ', '}"
+
+        return TOKEN.sub(token, code)
