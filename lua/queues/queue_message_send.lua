@@ -35,7 +35,8 @@
 -- waiting receiver. One that is sent alone may have an id.
 local is_plain = #ARGV % 3 == 0
 for i = 3, is_plain and #ARGV or 0, 3 do
-  is_plain = is_plain and #ARGV[i] == 1 and #ARGV[i - 1] < SMALL - 100 and (ARGV[i - 2] == '' or #ARGV == 3)
+  is_plain = is_plain and #ARGV[i] == 1 and #ARGV[i - 1] + #ARGV[i - 2] < SMALL - 100
+    and (ARGV[i - 2] == '' or #ARGV == 3)
 end
 known = redis.call('HMGET', KEYS[QUEUE], 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
 local last, given, instant = tonumber(known[1] or ''), ARGV[1], format('%d', now)

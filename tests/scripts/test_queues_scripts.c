@@ -209,6 +209,25 @@ TEST(a_reply_stays_within_a_mebibyte)
 	assert_received_ids(2, ARGS("big too", "small"));
 }
 
+/* A content longer than SMALL of lua/queues/lib_queue.lua is marked, also if its id makes it long. */
+TEST(a_long_content_is_marked)
+{
+	static const struct {
+		size_t id, body, member;
+	} rows[] = { { 0, 8000, 17 }, { 1, 8000, 17 }, { 200, 8000, 18 }, { 0, 8192, 18 }, { 1, 8192, 18 } };
+	static char id[256], body[8200];
+
+	queue_message_send(&r, "q", (struct outgoing){ .id = "first" }); /* the queue exists */
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		server_command(&r, "DEL %s", queue_key("q", ":ready"));
+		snprintf(id, sizeof(id), "%0*d", (int)rows[i].id, 0);
+		snprintf(body, sizeof(body), "%0*d", (int)rows[i].body, 0);
+		queue_message_send(&r, "q", (struct outgoing){ .id = rows[i].id ? id : NULL, .body = body });
+		const redisReply *ready = server_command(&r, "ZRANGE %s 0 -1", queue_key("q", ":ready"));
+		assert_int_equal(ready->element[0]->len, rows[i].member);
+	}
+}
+
 TEST(a_retry_gets_the_first_answer)
 {
 	const struct outgoing m = { .body = "1" };

@@ -30,15 +30,20 @@ elseif not known[3] and not known[4] then
     if id ~= '' or expires ~= '0' then
       redis.call('ZCARD', KEYS[FLIGHT])
     end
+    if id ~= '' and expires ~= '0' then
+      redis.call('HLEN', KEYS[IDS])
+    end
     if id ~= '' then
       redis.call('ZCARD', KEYS[DONE])
+    end
+    if expires ~= '0' then
+      redis.call('ZREM', KEYS[GROUPS], 't' .. ARGV[1])
+    end
+    if id ~= '' then
       redis.call('HDEL', KEYS[IDS], id)
     end
     if id ~= '' and dedupe_ms > 0 then
       redis.call('ZADD', KEYS[DONE], format('%d', now + dedupe_ms), id)
-    end
-    if expires ~= '0' then
-      redis.call('ZREM', KEYS[GROUPS], 't' .. ARGV[1])
     end
     redis.call('ZADD', KEYS[FLIGHT], '-' .. remembered_until, field)
     redis.call('HDEL', KEYS[QUEUE], ARGV[1])
