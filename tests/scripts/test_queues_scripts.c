@@ -209,7 +209,7 @@ TEST(a_reply_stays_within_a_mebibyte)
 	assert_received_ids(2, ARGS("big too", "small"));
 }
 
-/* A content longer than SMALL of lua/queues/lib_queue.lua is marked, also if its id makes it long. */
+/* A content longer than SMALL of lua/queues/lib_queue.lua is marked. The id belongs to it. */
 TEST(a_long_content_is_marked)
 {
 	static const struct {

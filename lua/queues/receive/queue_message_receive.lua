@@ -57,7 +57,7 @@
 --@plain
 -- Small messages of one queue without rules and other waiters, in which no instant has come.
 -- `known` is what was read.
-local is_one = not KEYS[QUEUE_KEYS + 1] and ARGV[4] ~= '1' and (ARGV[8] or '') == ''
+local is_one = not KEYS[QUEUE_KEYS + 1] and ARGV[1] ~= '0' and ARGV[4] ~= '1' and (ARGV[8] or '') == ''
 local settings = is_one and redis.call('HMGET', KEYS[QUEUE], 'paused', 'visibility_ms', 'trim_at', 'schedule_at',
   'layout', 'rules', 'group_paused_until') or {}
 local instant, visibility_ms = format('%d', now), tonumber(ARGV[2])
