@@ -86,7 +86,7 @@ class Loader:
 
     def sources(self):
         scripts = embed_scripts.scripts_of(embed_scripts.operations_of(self.lua), self.lua)
-        return {name: text for name, (text, _) in scripts.items()}
+        return {name: text for name, (text, *_) in scripts.items()}
 
     def errors(self, file, text):
         """Compiles the scripts that the changed file is part of."""

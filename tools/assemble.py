@@ -8,22 +8,28 @@ and a call `f(x)` becomes `F(7, x)`. F is made once in a call, and only if no pl
     lua/lib/head.lua               the time, and which operation it is
     lua/lib/record.lua             the idempotency record of the request, if an operation has one
     if operation == 'a' then ...   the plain blocks
+    if operation == 'b' then ...   the operations that need no function
     local x = ...                  the variables of modules
     F = function(f, _1, _2)        a tree of comparisons; each leaf is the body of a function
+    if operation == 'c' then ...   the other operations
     lua/lib/made.lua               adds first keys to the index of names, if an operation makes one
     lua/lib/recorded.lua           keeps the reply
+
+If one of the last two is there, each operation is a branch of F as well, since it returns.
 """
 import functools
 import re
 import sys
 from collections import namedtuple
 
-FUNCTION = re.compile(r"^local function (\w+)\(([^)\n]*)\)\n(.*?)^end\n", re.M | re.S)
+MARK = r"\x01[^\n]*"  # ends each line: the number of its file, and its number in it
+FUNCTION = re.compile(rf"^local function (\w+)\(([^)\n]*)\){MARK}\n(.*?)^end{MARK}\n", re.M | re.S)
 STATEMENT = re.compile(r"^local ([\w, ]+?)(?: = (.+))?$")
 # A text, a comment, a field, or a name; its group 1 is the parenthesis that makes it a call.
 TOKEN = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|--[^\n]*|[.:]\w+|\b[A-Za-z_]\w*\b(\()?")
 DECLARED = re.compile(r"\b(?:local (?!function)|for |function \w*\()([\w, ]+)")
 MOST_PARAMETERS, MOST_VARIABLES = 12, 50  # Lua allows 60 variables of outer functions in a function
+FILES = {}  # path: its number
 
 # A function of a module; also an operation, whose name has a blank, so that nothing can call it.
 Function = namedtuple("Function", "name parameters body path")
@@ -33,12 +39,13 @@ class Module:
     """A file of functions, constants, whose names are in capitals, and variables."""
 
     def __init__(self, path):
-        self.path, text = path, without_comments(path.read_text())
+        self.path, text = path, code_of(path, path.read_text())
         self.functions = [
             Function(f[1], f[2].split(", ") if f[2] else [], f[3], path) for f in FUNCTION.finditer(text)
         ]
         self.constants, self.variables = {}, {}
-        for line in re.findall(r"^\S.*\n(?:[ }].*\n)*", FUNCTION.sub("", text), re.M):
+        rest = re.sub(MARK, "", FUNCTION.sub("", text))
+        for line in re.findall(r"^\S.*\n(?:[ }].*\n)*", rest, re.M):
             line = re.sub(r"\n\s*", " ", line.strip())
             statement = STATEMENT.match(line) or sys.exit(f"{path}: outside of functions a module has no '{line}'")
             names, values = statement[1].split(", "), statement[2]
@@ -48,10 +55,20 @@ class Module:
                 self.variables |= dict.fromkeys(names, line)
 
 
-def without_comments(text):
-    """Without comments and empty lines."""
+def code_of(path, text, first=1):
+    """Without comments and empty lines. Each line has a mark of where it is in the file, of which
+    this text begins at the line `first`.
+    """
+    file = FILES.setdefault(path, len(FILES))
     text = TOKEN.sub(lambda t: "" if t[0].startswith("--") else t[0], text)
-    return "".join(line.rstrip() + "\n" for line in text.splitlines() if line.strip())
+    return "".join(f"{line.rstrip()}\1{file}:{n}\n" for n, line in enumerate(text.splitlines(), first) if line.strip())
+
+
+def unmarked(text):
+    """The text of a script, and for each of its lines (file, line in it); None: no file has it."""
+    lines = [line.strip().partition("\1") for line in text.splitlines()]
+    origins = [tuple(map(int, mark.split(":"))) if mark else None for _, _, mark in lines]
+    return "".join(line + "\n" for line, _, _ in lines), origins
 
 
 @functools.cache
@@ -99,32 +116,43 @@ class Assembler:
 
     def text(self, operations):
         names = self.reached(*(o.plain + o.body for o in operations))
+        has_record = any(o.has_record for o in operations)
+        indexed = [o for o in operations if self.is_indexed(o)]
+        bodies = {o: Function(f"operation {o.name}", ["granted", "proof"], o.body, o.path) for o in operations}
         leaves = [f for name, f in self.functions.items() if name in names]
-        leaves += [Function(f"operation {o.name}", ["granted", "proof"], o.body, o.path) for o in operations if o.body]
+        alone = [] if has_record or indexed else [o for o in operations if self.is_alone(o)]
+        if has_record or indexed:  # so an operation is a function: the frame continues behind it
+            leaves += bodies.values()
         self.number_of = {f.name: k for k, f in enumerate(leaves, 1)}
         variables = list(dict.fromkeys(line for name, line in self.variables.items() if name in names))
         if len(variables) > MOST_VARIABLES:
             sys.exit(f"{operations[0].path}: its modules have more than {MOST_VARIABLES} variables")
-        has_record = any(o.has_record for o in operations)
-        indexed = [o for o in operations if self.is_indexed(o)]
-        lines = [self.frame["head"], self.record(operations) if has_record else "local granted, proof\n"]
+        lines = [operations[0].head, self.frame["head"]]
+        lines += [self.record(operations) if has_record else "local granted, proof\n"]
         if indexed:
             lines += [f"local made, names_key\nif {one_of(indexed)} then\nnames_key = table.remove(KEYS)\nend\n"]
         lines += ["local reply, proves, lasts_ms, known\n", *self.plain_blocks(operations)]
-        if leaves:
-            lines += ["if not reply then\n", *(self.rewritten(line + "\n", "") for line in variables)]
-            lines += self.function(leaves)
-            lines += self.choice("f = {}\n", [(o, self.number_of[f"operation {o.name}"]) for o in operations if o.body])
-            lines += ["reply, proves, lasts_ms = F(f, granted, proof)\n", "end\n"]
+        lines += ["if not reply then\n", *(self.branch(bodies[o], o) for o in alone)]
+        lines += [self.rewritten(line + "\n", "") for line in variables]
+        lines += self.function(leaves) if leaves else []
+        lines += [self.branch(bodies[o], o) for o in operations if o not in alone] + ["end\n"]
         lines += [self.frame["made"]] if indexed else []
         lines += [self.frame["recorded"] if has_record else "return reply\n"]
-        return without_comments("".join(lines))
+        # A global variable's field costs as much as a sixth of a small command.
+        return "".join(lines).replace("redis.call(", "call(")
+
+    def is_alone(self, operation):
+        """Whether it needs nothing of a module but constants."""
+        return names_in(operation.body).isdisjoint(self.functions.keys() | self.variables.keys())
+
+    def branch(self, body, operation):
+        number = self.number_of.get(body.name)
+        code = f"reply, proves, lasts_ms = F({number}, granted, proof)\n" if number else self.code(body)
+        return f"if operation == '{operation.name}' then\n{code}end\n"
 
     def record(self, operations):
-        """What reads the record. The name of a part is before the operation in ARGV."""
-        test = one_of(o for o in operations if o.has_parts)
-        take = f"if {test} then\npart, ARGV[#ARGV] = ARGV[#ARGV], nil\nend\n" if test else ""
-        return self.frame["record"].replace("--@parts\n", take)
+        """What reads the record."""
+        return self.frame["record"].replace("HAS_PARTS", one_of(o for o in operations if o.has_parts) or "false")
 
     def plain_blocks(self, operations):
         for o in operations:
@@ -134,13 +162,6 @@ class Assembler:
             if o.plain:
                 code = self.rewritten(o.plain, o.path)
                 yield f"if operation == '{o.name}' and not granted then\n{code}end\n"
-
-    def choice(self, assignment, rows):
-        """A chain of comparisons that assigns the value of the operation."""
-        yield "local f\n"
-        for k, (o, value) in enumerate(rows):
-            yield f"{'else' * (k > 0)}if operation == '{o.name}' then\n{assignment.format(value)}"
-        yield "end\n"
 
     def function(self, leaves):
         most = max(len(f.parameters) for f in leaves)
@@ -154,10 +175,9 @@ class Assembler:
     def tree(self, leaves, given):
         if len(leaves) == 1:
             (f,) = leaves
-            self.check(f)
             if f.parameters:
                 yield f"local {', '.join(f.parameters)} = {', '.join(given[: len(f.parameters)])}\n"
-            yield self.rewritten(f.body, f.path)
+            yield self.code(f)
         else:
             half = len(leaves) // 2
             yield f"if f < {self.number_of[leaves[half].name]} then\n"
@@ -166,12 +186,13 @@ class Assembler:
             yield from self.tree(leaves[half:], given)
             yield "end\n"
 
-    def check(self, f):
-        """A local variable must not hide a name that is replaced."""
+    def code(self, f):
+        """The body of a function. No local variable of it may hide a name that is replaced."""
         declared = {name for row in DECLARED.findall(f.body) for name in re.findall(r"\w+", row)}
         hidden = (declared | set(f.parameters)) & (self.functions.keys() | self.constants.keys())
         if hidden:
             sys.exit(f"{f.path}: {f.name}: a local variable hides {', '.join(sorted(hidden))} of a module")
+        return self.rewritten(f.body, f.path)
 
     def rewritten(self, code, path):
         """The code with constants in their places, and with calls of F."""

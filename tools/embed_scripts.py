@@ -46,7 +46,7 @@ import pathlib
 import re
 import sys
 
-from assemble import Assembler, Module, without_comments
+from assemble import FILES, Assembler, Module, code_of, unmarked
 from c_literal import c_rows, write_changed
 from replies import Replies
 
@@ -78,7 +78,8 @@ class Operation:
         self.flags = tuple(flags) if has_head else None
         self.head = ("#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n") if has_head else ""
         plain, mark, body = text.partition("\n--@operation\n")
-        self.plain, self.body = without_comments(plain) if mark else "", without_comments(body if mark else text)
+        self.plain = code_of(path, plain) if mark else ""
+        self.body = code_of(path, body, plain.count("\n") + 3) if mark else code_of(path, text)
         for word, sign in (("GRANT", r"\bgranted\b"), ("WINDOW", r"\breturn .*, nil, |\bproves, lasts_ms = .*nil, ")):
             if (self.replay == word) != bool(re.search(sign, self.plain + self.body)) and not self.has_parts:
                 sys.exit(f"{path}: --@idempotent and what the script returns differ: see {pathlib.Path(__file__).name}")
@@ -94,8 +95,8 @@ def operations_of(lua):
 
 
 def scripts_of(operations, lua):
-    """{name: (text, operations)} of all scripts."""
-    frame = {name: (lua / "lib" / f"{name}.lua").read_text() for name in FRAME}
+    """{name: (text, where each of its lines is from, operations)} of all scripts."""
+    frame = {path.stem: code_of(path, path.read_text()) for path in [lua / "lib" / f"{name}.lua" for name in FRAME]}
     common = [Module(path) for path in sorted((lua / "lib").glob("*.lua")) if path.stem not in FRAME]
     scripts, groups = {}, {}
     for o in operations:
@@ -105,19 +106,32 @@ def scripts_of(operations, lua):
         assembler = Assembler(common + modules, frame)
         for o in members:
             o.indexed = assembler.is_indexed(o)
-        text = members[0].head + "\n".join(map(str.strip, assembler.text(members).splitlines())) + "\n"
         name = "_".join([pattern, *(("looks",) if flags is None else flags)]).replace("-", "_")
-        scripts[name] = text, members
+        scripts[name] = *unmarked(assembler.text(members)), members
     return dict(sorted(scripts.items()))
 
 
-def c_of(name, text, members, replies):
+def runs_of(origins):
+    """Rows of {line of the script, file, line in it}: the lines behind a row count on in both."""
+    previous = None
+    for line, origin in enumerate(origins, 1):
+        if origin and (previous is None or origin != (previous[0], previous[1] + 1)):
+            yield f"\t{{ {line}, {origin[0]}, {origin[1]} }},"
+        previous = origin or previous and (previous[0], previous[1] + 1)
+
+
+def c_of(name, text, origins, members, replies):
     """A script, and the operations that it holds."""
     source = text.encode()
+    yield f"static const struct script_line {name}_lines[] = {{"
+    yield from runs_of(origins)
+    yield "\t{ 0 },"
+    yield "};"
     yield f"static const char {name}_source[] =\n{c_rows(source)};"
     yield f"static const struct script_text {name}_text = {{"
     yield f"\t.source = {{ {name}_source, {len(source)} }},"
     yield f'\t.sha1 = "{hashlib.sha1(source).hexdigest()}",'
+    yield f"\t.lines = {name}_lines,"
     yield "};"
     for o in members:
         yield f"static const struct reply_form {o.name}_forms[] = {{"
@@ -152,9 +166,10 @@ def main(lua, out):
     scripts = scripts_of(operations, lua)
     for stale in set((out / "lua").glob("*.lua")) - {out / "lua" / f"{name}.lua" for name in scripts}:
         stale.unlink()
-    for name, (text, members) in scripts.items():
+    c += ["const char *const script_files[] = {", *(f'\t"{path.relative_to(lua.parent)}",' for path in FILES), "};", ""]
+    for name, (text, origins, members) in scripts.items():
         write_changed(out / "lua" / f"{name}.lua", text)
-        c += c_of(name, text, members, replies)
+        c += c_of(name, text, origins, members, replies)
     for o in operations:
         enum = replies.of_script(o.path)[1]
         h += ["", f"extern const struct script {o.name}_script;"] + ([enum] if enum else [])

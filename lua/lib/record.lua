@@ -16,7 +16,9 @@ if #operation > 64 then
   operation, fingerprint, most_ms = operation:match('^(%S+) (%x+) (%d+)$')
   record, KEYS[#KEYS] = KEYS[#KEYS], nil
 end
---@parts
+if HAS_PARTS then -- the build puts the names of such operations here
+  part, ARGV[#ARGV] = ARGV[#ARGV], nil
+end
 if record then
   local kept, stored
   if part then

@@ -11,9 +11,15 @@
 #include "redis/reply_form.h"
 #include "request/replay.h"
 
+/* A line of a script, and where it is from. The lines behind it are the next ones of that file. */
+struct script_line {
+	unsigned short line, file, line_in_file; /* from 1; an index of script_files */
+};
+
 struct script_text {
 	struct text source;
-	char sha1[41]; /* hex digits */
+	char sha1[41];                   /* hex digits */
+	const struct script_line *lines; /* in ascending order, ended by a line 0 */
 };
 
 struct script {
@@ -25,5 +31,7 @@ struct script {
 	/* its last key, before the key of the record, is the index of names (name_index.h) */
 	bool indexed;
 };
+
+extern const char *const script_files[]; /* paths such as lua/locks/lock_acquire.lua */
 
 #endif

@@ -396,10 +396,10 @@ static const struct {
 	  "or m.place == keys[5] or (m.reason or ''):find('max_receives') then\nreturn\n", &strict },
 	{ "one more than the limit is promoted", "if count >= limit then\n", "if count > limit then\n", &two_each },
 	{ "the head is lost when its group is held", "if until_us then\nif not is_head then\n",
-	  "if until_us then\nif not is_head then\nredis.call('ZREM', keys[10], first)\n", &fair_rates },
+	  "if until_us then\nif not is_head then\ncall('ZREM', keys[10], first)\n", &fair_rates },
 	{ "the last that is blocked comes first",
-	  "local first =\nredis.call('ZRANGE', keys[10], '[' .. group .. '\\0', '(' .. group .. '\\1', 'BYLEX', 'LIMIT', '0', '1')[1]\n",
-	  "local first =\nredis.call('ZRANGE', keys[10], '(' .. group .. '\\1', '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]\n",
+	  "local first =\ncall('ZRANGE', keys[10], '[' .. group .. '\\0', '(' .. group .. '\\1', 'BYLEX', 'LIMIT', '0', '1')[1]\n",
+	  "local first =\ncall('ZRANGE', keys[10], '(' .. group .. '\\1', '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]\n",
 	  &strict },
 };
 
