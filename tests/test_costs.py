@@ -116,6 +116,7 @@ class Costs:
             return self.redis.ask(*command)
         _, reply, statistics = self.redis.ask_all([["CONFIG", "RESETSTAT"], command, ["INFO", "commandstats"]])
         calls = re.findall(rb"cmdstat_(\S+?):calls=(\d+)", statistics)
+        self.has_looked |= any(verb == b"zrandmember" for verb, _ in calls)
         self.rows.append(f"{name} {sum(int(n) for verb, n in calls if verb not in NOT_COUNTED)}")
         return reply
 
@@ -132,8 +133,10 @@ class Costs:
     def table(self):
         table = {}
         for name, tour in (tours.TOURS | MORE_TOURS).items():
-            if name != "daemon":
-                table[name] = self.rows = []
+            self.has_looked = name != "daemon"
+            while self.has_looked:  # at other names, as one of eight does (lua/lib/made.lua): walk once more
+                table[name], self.has_looked = [], False
+                self.rows = table[name]
                 self.stage.walk(tour, self.visit)
         return table
 

@@ -106,7 +106,8 @@ TEST(what_is_gone_is_found_and_forgotten)
 }
 
 /*
- * A thousand names that live for one call each do not fill the index. Names whose keys exist stay.
+ * A thousand names that live for one call each do not fill the index, although only one of eight
+ * new names makes room, at random. Names whose keys exist stay.
  */
 TEST(names_that_go_make_room)
 {
@@ -118,7 +119,7 @@ TEST(names_that_go_make_room)
 		snprintf(key, sizeof(key), "p:set:{%s}", name);
 		put(name);
 		server_command(&r, "DEL %s", key);
-		assert_in_range(index_size(), 1, 30);
+		assert_in_range(index_size(), 1, 200);
 	}
 	assert_string_equal(page("", "", "10", ","), "lives ");
 }
