@@ -279,6 +279,11 @@ MESSAGE = {
 }
 WORKER = {"name": "usual", "limit": 1, "worker": "host-1/4711", **dict.fromkeys(("settle", "wait_ms", "visibility_ms"))}
 DELIVERY = {"name": "usual", "receipt": "$receipt"}
+IN_ORDER = {**MESSAGE, "group": "acme"}
+# Without members that a call does not need.
+LOCK = dict.fromkeys(("wait_ms", "owner", "metadata"))
+PERMIT = {"owner": None}
+TAKE = {"key": "usual", **dict.fromkeys(("burst", "cost"))}
 USUAL = {
     "messages": [
         ("queue_message_send", MESSAGE),
@@ -293,7 +298,44 @@ USUAL = {
         ("queue_message_send", MESSAGE),
         ("queue_message_receive", {**WORKER, "worker": None}, "a usual message received, no worker named"),
         ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged, no worker named"),
+        ("queue_message_send", {**MESSAGE, "delay_ms": 60000}, "a delayed message sent"),
+        ("queue_message_send", {**MESSAGE, "delay_ms": 1}),
+        ("queue_message_receive", WORKER, "a message received that came due"),
+        ("queue_delivery_reject", {**DELIVERY, "delay_ms": 0}, "its delivery rejected"),
+        ("queue_message_receive", WORKER, "it is received again"),
+        ("queue_delivery_extend", {**DELIVERY, "progress": {"percent": 50}}, "its progress reported"),
     ],
-    "a held lock": ["lock_acquire", ("lock_acquire", {"wait_ms": None}, "a held lock refused")],
+    "messages in order": [
+        ("queue_put", {"name": "usual", "order": "strict", **dict.fromkeys(("visibility_ms", "max_receives", "backoff"))}),
+        ("queue_message_send", IN_ORDER),
+        ("queue_message_receive", WORKER),
+        ("queue_delivery_acknowledge", DELIVERY),
+        ("queue_message_receive", WORKER),
+        ("queue_message_send", IN_ORDER, "a message in order sent"),
+        ("queue_message_receive", WORKER, "a message in order received"),
+        ("queue_delivery_acknowledge", DELIVERY, "a message in order acknowledged"),
+    ],
+    "locks and permits": [
+        ("lock_acquire", LOCK),
+        ("lock_acquire", LOCK, "a held lock refused"),
+        ("lock_release", {"Lock-Token": "$token"}),
+        ("lock_acquire", {**LOCK, "name": "usual"}, "a usual lock acquired"),
+        ("lock_release", {"name": "usual", "Lock-Token": "$token"}, "it is released"),
+        ("semaphore_permit_acquire", PERMIT),
+        ("semaphore_permit_acquire", PERMIT, "a usual permit acquired"),
+        ("semaphore_permit_release", {"permit": "$permit"}, "it is given up"),
+    ],
+    "counting": [
+        ("ratelimit_take", TAKE),
+        ("ratelimit_take", TAKE, "a usual call of a limit"),
+        ("uv_add", {"visitors": ["u1"]}),
+        ("uv_add", {"visitors": ["u1"]}, "a known visitor"),
+        ("uv_add", {"visitors": ["u2"]}, "a new visitor"),
+        ("counter_increment", {"counters": {"likes": 1}}),
+        ("counter_increment", {"counters": {"likes": 1}}, "a usual count"),
+        *(("leaderboard_member_put", {"name": "plain", "member": f"m{i}", "scores": {"points": i}}) for i in range(12)),
+        ("leaderboard_member_put", {"name": "plain", "member": "m5", "scores": {"points": 50}}, "a usual score"),
+        ("leaderboard_member_list", {"name": "plain", "limit": 10}, "the best ten"),
+    ],
 }
 REFUSED = {"a held lock refused": b"409"}  # figures, and the status of the answer

@@ -27,7 +27,7 @@ const schema = { body: asked, response: { 200: answer, 429: answer } };
 app.post('/ratelimit', { schema }, async (request, reply) => {
 	const { key, limit, window_ms, cost, burst } = request.body;
 	const [allowed, now, capacity, remaining, retryAt, resetAt] = await redis.evalsha(
-		sha, 1, `p:limit:{${key}}:@:gcra`, limit, window_ms, cost, burst, '');
+		sha, 1, `p:limit:{${key}}:@:gcra`, limit, window_ms, cost, burst, 'ratelimit_gcra');
 	reply.code(allowed ? 200 : 429);
 	return {
 		allowed: allowed === 1, limit, window_ms, capacity, remaining, reset_after_ms: resetAt - now,

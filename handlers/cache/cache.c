@@ -339,7 +339,6 @@ static void attempt(struct request *req)
 	static const struct ticket_queue queue = { &cache_leave_script, fill_parts };
 	const struct cache_fill_input *in = req->input;
 	const struct text *ticket = req->work;
-	struct text waiting = wait_ticket(req, &queue, TEXT("f"));
 	struct call *c = handler_call(req, &cache_fill_script, KEY_CACHE, in->key);
 
 	req->on_disconnect = take_back;
@@ -347,12 +346,8 @@ static void attempt(struct request *req)
 	call_key(c, KEY_CACHE, in->key, "again");
 	call_text(c, *ticket);
 	call_int(c, in->fill_ms);
-	if (waiting.len) {
+	if (wait_arguments(req, c, &queue, TEXT("f")))
 		call_key(c, KEY_CACHE, in->key, "waiters");
-		call_text(c, waiting);
-		call_int(c, wait_left_ms(req));
-		call_int(c, wait_queued_us(req));
-	}
 	call_send(c, on_filled);
 }
 

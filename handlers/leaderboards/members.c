@@ -107,8 +107,10 @@ static struct call *page_call(struct request *req, struct text board, struct tex
 	call_key(c, KEY_BOARD, board, "ranks");
 	call_int(c, offset);
 	call_int(c, limit);
-	call_string(c, orders[order]);
-	call_range(c, range);
+	if (order == LEADERBOARD_MEMBER_LIST_ORDER_ASC || range->has_min || range->has_max) {
+		call_string(c, orders[order]);
+		call_range(c, range);
+	}
 	return c;
 }
 

@@ -184,9 +184,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 	call_text(c, acquisition->token_hash);
 	call_text(c, req->asked.idempotency_key.at ? seal_mask(req, acquisition->token) : TEXT(""));
 	call_string(c, acquisition->mode);
-	call_text(c, wait_ticket(req, &queue, acquisition->ticket_tail));
-	call_int(c, wait_left_ms(req));
-	call_int(c, wait_queued_us(req));
+	wait_arguments(req, c, &queue, acquisition->ticket_tail);
 	call_replicas(c, (unsigned)acquisition->min_replicas);
 	if (acquisition->is_stream)
 		call_without_record(c);

@@ -215,11 +215,7 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		call_int(call, c->policy.shadow);
 	}
 	call_int(call, !is_refused ? 0 : limits->waits ? 2 : 1);
-	if (limits->wait_ms) {
-		call_text(call, wait_ticket(req, &queue, text_of_int(limits->checks[0].cost, limits->ticket_tail)));
-		call_int(call, wait_left_ms(req));
-		call_int(call, wait_queued_us(req));
-	}
+	wait_arguments(req, call, &queue, text_of_int(limits->checks[0].cost, limits->ticket_tail));
 	if (cost == 0)
 		call_without_record(call);
 	return call;

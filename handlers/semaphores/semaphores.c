@@ -122,19 +122,11 @@ static void on_disconnect(struct request *req, const struct reply *r)
 		release(req, in->name, new->hash, NULL);
 }
 
-/* The ticket has the limit, since the script must know which limit the first waiter asks for. */
-static struct text ticket_of(struct request *req, int64_t limit)
-{
-	static const struct ticket_queue queue = { &semaphore_permit_leave_script, wait_parts };
-	struct semaphore_permit *new = req->work;
-
-	return wait_ticket(req, &queue, text_of_int(limit, new->limit));
-}
-
 static void attempt(struct request *req)
 {
+	static const struct ticket_queue queue = { &semaphore_permit_leave_script, wait_parts };
 	const struct semaphore_permit_acquire_input *in = req->input;
-	const struct semaphore_permit *new = req->work;
+	struct semaphore_permit *new = req->work;
 	struct call *c = semaphore_call(req, &semaphore_permit_acquire_script, in->name);
 
 	req->on_disconnect = on_disconnect;
@@ -143,9 +135,8 @@ static void attempt(struct request *req)
 	call_text(c, in->owner);
 	call_text(c, new->hash);
 	call_text(c, req->asked.idempotency_key.at ? seal_mask(req, new->permit) : TEXT(""));
-	call_text(c, ticket_of(req, in->limit));
-	call_int(c, wait_left_ms(req));
-	call_int(c, wait_queued_us(req));
+	/* The ticket has the limit: the script must know which limit the first waiter asks for. */
+	wait_arguments(req, c, &queue, text_of_int(in->limit, new->limit));
 	call_send(c, on_acquired);
 }
 

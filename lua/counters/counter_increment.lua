@@ -8,6 +8,14 @@
 -- +-(2^53 - 1). size is how many counters there would be, more than 500.
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(N).
 --@idempotent
+--@plain
+-- One counter that exists.
+local name, by = ARGV[1], ARGV[2]
+local value = #ARGV == 2 and redis.call('HGET', KEYS[1], name)
+if value and #value < 16 and value:find('^%-?[1-9]%d*$') and math.abs(value + by) < COUNTER_MOST then
+  reply = { 1, now, redis.call('HINCRBY', KEYS[1], name, by) }
+end
+--@operation
 local names = {}
 for i = 1, #ARGV, 2 do
   names[#names + 1] = ARGV[i]

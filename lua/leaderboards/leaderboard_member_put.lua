@@ -15,8 +15,34 @@
 -- Scores that do not change keep their arrival, and so the member its place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@idempotent
+--@plain
+-- The only dimension of a board without a bound that has the member.
+local member, change, dimension = ARGV[1], ARGV[2], ARGV[3]
+if #ARGV == 4 then
+  known = redis.call('HMGET', KEYS[1], 'dimensions', 'last', 'max_members')
+  local text, last, max = unpack(known)
+  local old = text == dimension and last and not max and redis.call('HGET', KEYS[2], member)
+  if old and #old == 2 * ARRIVAL and redis.call('ZSCORE', KEYS[3], old .. member) then
+    local rest = struct.unpack('>I8', old)
+    local score = ARGV[4] + (change == 'add' and EXACT_MAX - rest or 0)
+    if score >= 0 and score <= EXACT_MAX and rest <= EXACT_MAX then
+      local element = old .. member
+      if score ~= EXACT_MAX - rest then
+        local arrival = math.max(last + 1, now_us)
+        local place = struct.pack('>I8I8', EXACT_MAX - score, arrival)
+        redis.call('ZADD', KEYS[3], '0', place .. member)
+        redis.call('ZREM', KEYS[3], element)
+        redis.call('HSET', KEYS[2], member, place)
+        redis.call('HSET', KEYS[1], 'last', format('%d', arrival))
+        element = place .. member
+      end
+      reply = { 1, now, text, redis.call('ZRANK', KEYS[3], element), element }
+    end
+  end
+end
+--@operation
 local member, adds = ARGV[1], ARGV[2] == 'add'
-local board = read_board(KEYS[1])
+local board = read_board(KEYS[1], known)
 local is_new = not board
 if is_new and #ARGV > 4 then
   return {-1, now}

@@ -38,9 +38,10 @@ local function names_of(text)
   return names
 end
 
--- read_board(key): {names, text (as stored), last, max (nil: no bound)}, nil without a board. O(1).
-local function read_board(key)
-  local f = redis.call('HMGET', key, 'dimensions', 'last', 'max_members')
+-- read_board(key, f): {names, text (as stored), last, max (nil: no bound)}, nil without a board.
+-- `f` is what HMGET returned, if the board was read before. O(1).
+local function read_board(key, f)
+  f = f or redis.call('HMGET', key, 'dimensions', 'last', 'max_members')
   if not f[1] then
     if redis.call('EXISTS', key) == 1 then
       not_a_board()

@@ -2,7 +2,7 @@
 -- or how the next fence is chosen.
 -- A lock is a hash with the TTL of its last holder: fence (the highest given out with it), owner,
 -- mode, metadata, and what lock_acquire adds:
---   exclusive  `t:<token hash>`: the instant of acquisition, for each token of the one holder
+--   exclusive  `t:<token hash>`, for each token of the one holder: the fence
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a
 --              tab, the number of bytes of its metadata, a tab, metadata and owner. The sorted set
 --              `readers` has the fence of each reader by its expires_at_ms

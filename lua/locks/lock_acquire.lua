@@ -10,7 +10,8 @@
 -- ARGV[5]  hash of the new token
 -- ARGV[6]  the new token, sealed: returned as it is, so that a replay can return the first token
 -- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or the mode of the given token
--- ARGV[8]  ticket (lib/waiters.lua), '' for a request that does not wait
+-- Only of a request that waits:
+-- ARGV[8]  ticket (lib/waiters.lua)
 -- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, after which it leaves
 --          the wait queues
 -- ARGV[10] how long it has waited, us
@@ -35,7 +36,7 @@
 -- One lock without waiters that is free, or that another client holds in exclusive mode.
 local is_usual = #KEYS == LOCK_KEYS and ARGV[4] == '' and ARGV[7] ~= 'shared'
 local existing = is_usual and redis.call('EXISTS', KEYS[1], KEYS[4])
-if existing == 1 and ARGV[8] == '' then
+if existing == 1 and (ARGV[8] or '') == '' then
   local fence, owner, mode = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner', 'mode'))
   if mode == 'exclusive' and tonumber(fence or '') and owner then
     local holds, ends_at = redis.call('HLEN', KEYS[1]) - LOCK_FIXED_FIELDS, redis.call('PEXPIRETIME', KEYS[1])
@@ -57,7 +58,7 @@ elseif existing == 0 then
       redis.call('SET', KEYS[2], text, 'KEEPTTL')
     end
     redis.call('HSET', KEYS[1], 'fence', text, 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
-      't:' .. ARGV[5], format('%d', now))
+      't:' .. ARGV[5], text)
     redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
     made = { KEYS[1] }
     reply, proves, lasts_ms = { 1, now, ARGV[2], 'exclusive', 1, expires_at, ARGV[6], fence }, ARGV[5], ARGV[1] + 0
@@ -65,7 +66,7 @@ elseif existing == 0 then
 end
 --@operation
 local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
+local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8] or '', (ARGV[9] or 0) + 0, (ARGV[10] or 0) + 0
 local expires_at = now + ttl_ms
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
@@ -104,7 +105,7 @@ if presented ~= '' then -- the holder enters once more
     lock_write_reader(lock, grant, expires_at)
     holds, fence, owner = #grant.tokens, tonumber(grant.fence), grant.owner
   else
-    redis.call('HSET', lock.key, 't:' .. new_hash, format('%d', now))
+    redis.call('HSET', lock.key, 't:' .. new_hash, format('%d', fence))
     lock_renew(lock, grant, expires_at)
     owner = lock.owner
   end
@@ -136,8 +137,7 @@ for i, n in ipairs(can_take and names or {}) do
     waiters_leave(n.waiters)
   end
   if mode == 'exclusive' then
-    redis.call('HSET', n.key, 'fence', text, 'owner', owner, 'mode', mode, 'metadata', metadata, 't:' .. new_hash,
-      format('%d', now))
+    redis.call('HSET', n.key, 'fence', text, 'owner', owner, 'mode', mode, 'metadata', metadata, 't:' .. new_hash, text)
     redis.call('PEXPIREAT', n.key, format('%d', expires_at))
   else
     if not n.lock then

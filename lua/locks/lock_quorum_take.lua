@@ -13,8 +13,9 @@ local fence = math.max(fence_last(KEYS[2]) + 1, now_us)
 if lock then
   return { 0, now, lock.fence, lock.expires_at_ms, lock.owner }
 end
-redis.call('SET', KEYS[2], format('%d', fence))
-redis.call('HSET', KEYS[1], 'fence', format('%d', fence), 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
-  't:' .. ARGV[4], format('%d', now))
+local text = format('%d', fence)
+redis.call('SET', KEYS[2], text)
+redis.call('HSET', KEYS[1], 'fence', text, 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3], 't:' .. ARGV[4],
+  text)
 redis.call('PEXPIREAT', KEYS[1], format('%d', now + tonumber(ARGV[1])))
 return { 1, now, fence }

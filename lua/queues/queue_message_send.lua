@@ -31,12 +31,13 @@
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@idempotent
 --@plain
--- Messages without options for a queue that exists, without rules, and without a
--- waiting receiver. One that is sent alone may have an id.
-local is_plain = #ARGV % 3 == 0
+-- Messages without options for a queue that exists, without rules, and without a waiting receiver.
+-- One that is sent alone may have an id and a delay.
+local is_plain, is_alone = #ARGV % 3 == 0, #ARGV == 3
+local delay_ms = is_alone and #ARGV[3] > 1 and ARGV[3]:match('^%d\t(%d+)\t%-1\t0\t0\t\t\t$')
 for i = 3, is_plain and #ARGV or 0, 3 do
-  is_plain = is_plain and #ARGV[i] == 1 and #ARGV[i - 1] + #ARGV[i - 2] < SMALL - 100
-    and (ARGV[i - 2] == '' or #ARGV == 3)
+  is_plain = is_plain and (#ARGV[i] == 1 or delay_ms) and #ARGV[i - 1] + #ARGV[i - 2] < SMALL - 100
+    and (ARGV[i - 2] == '' or is_alone)
 end
 known = redis.call('HMGET', KEYS[QUEUE], 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
 local last, given, instant = tonumber(known[1] or ''), ARGV[1], format('%d', now)
@@ -44,17 +45,17 @@ is_plain = is_plain and last and known[3] == LAYOUT and not (known[4] and known[
 known.waiters = redis.call('ZCARD', KEYS[WAITERS])
 if is_plain and known.waiters == 0 then
   last = last > now_us and last or now_us
-  local fields, ready, ids, answer, options = {}, {}, {}, { 0, now }, '\n'
-  if given ~= '' then
+  local at, fields, members, ids, answer, options = now + (delay_ms or 0), {}, {}, {}, { 0, now }, '\n'
+  if given ~= '' or delay_ms then
     options = '\t0\t0\t' .. given .. '\t\t\n'
   end
   for i = 1, #ARGV, 3 do
-    local priority, seq, n = ARGV[i + 2], format('%d', last + 1), #ready
+    local priority, seq, n = delay_ms and ARGV[3]:sub(1, 1) or ARGV[i + 2], format('%d', last + 1), #members
     last = last + 1
     fields[n + 1], fields[n + 2] = seq, instant .. priority .. options .. ARGV[i + 1]
-    ready[n + 1], ready[n + 2] = priority .. instant, priority .. seq
+    members[n + 1], members[n + 2] = at > now and format('%d', at) or priority .. instant, priority .. seq
     ids[#ids + 1] = given ~= '' and given or seq
-    answer[#answer + 1] = { ids[#ids], 0, now }
+    answer[#answer + 1] = { ids[#ids], 0, at }
   end
   local count, n, is_free = #ids, #fields, given == '' or #given ~= 16 or given:find('%D')
   for _, holder in ipairs(redis.call('HMGET', KEYS[IDS], unpack(ids))) do
@@ -63,7 +64,7 @@ if is_plain and known.waiters == 0 then
   if is_free and (given == '' or not redis.call('ZMSCORE', KEYS[DONE], given)[1]) then
     fields[n + 1], fields[n + 2], fields[n + 3] = 'seq', format('%d', last), 'sent'
     fields[n + 4] = format('%d', (known[2] or 0) + count)
-    redis.call('ZADD', KEYS[READY], unpack(ready))
+    redis.call('ZADD', KEYS[at > now and DELAYED or READY], unpack(members))
     redis.call('HSET', KEYS[QUEUE], unpack(fields))
     if given ~= '' then
       redis.call('HSET', KEYS[IDS], given, fields[1])
@@ -73,7 +74,8 @@ if is_plain and known.waiters == 0 then
   end
 end
 --@operation
-local settings, is_awaited = known, known.waiters > 0
+local settings = known or redis.call('HMGET', keys[QUEUE], 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
+local is_awaited = (settings.waiters or redis.call('ZCARD', keys[WAITERS])) > 0
 check_layout(settings[3])
 local room_request
 if #ARGV % 3 == 1 then

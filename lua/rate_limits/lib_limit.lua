@@ -5,7 +5,7 @@
 -- whether sliding_window counts refusals.
 local function limit_decide(algorithm, key, now, limit, window, cost, more)
   if algorithm == 1 then
-    return gcra_decide(key, now, limit, window, cost, more)
+    return gcra_decide(redis.call('GET', key), now, limit, window, cost, more)
   elseif algorithm == 2 then
     return sliding_window_decide(key, now, limit, window, cost, more)
   end

@@ -26,15 +26,14 @@ local function gcra_units(limit, window)
   end
   return limit / divisor, window / divisor
 end
--- gcra_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining,
--- retry_at (-1 when allowed), reset_at, more_at (0 when nothing is counted), all as they are after
--- the commit; limit, window, the instant they count from; then what gcra_commit needs. With limit
--- nil the parameters are the stored ones; the result is nil when there are none. This is the
--- hottest path of all: it uses plain values and no table, and n + -n % d, which is n rounded up to
--- a multiple of d, instead of calls.
-local function gcra_decide(key, now, limit, window, cost, burst)
+-- gcra_decide(stored, now, limit, window, cost, burst): of the stored state, false for none.
+-- Returns allowed (1 or 0), capacity, remaining, retry_at (-1 when allowed), reset_at, more_at (0
+-- when nothing is counted), all as they are after the commit; limit, window, the instant they count
+-- from; then what gcra_commit needs. With limit nil the parameters are the stored ones; the result
+-- is nil when there are none. It uses plain values and no table, and n + -n % d, which is n rounded
+-- up to a multiple of d, instead of calls.
+local function gcra_decide(stored, now, limit, window, cost, burst)
   local level, at, drain, drop, lapses_at = 0, now, nil, nil, nil
-  local stored = redis.call('GET', key)
   if stored then
     local form, old_window, old_limit, old_burst
     if #stored == GCRA_BYTES then

@@ -3,11 +3,12 @@
 -- A semaphore is two keys with the TTL of the last permit. The hash has limit and `o:<permit
 -- hash>`: owner. The sorted set `permits` has the hash of each permit by its expires_at_ms. A
 -- released permit stays there, by minus the instant until which the release is remembered, so that
--- a repeated release succeeds.
-local RELEASED_MS = 60000
+-- a repeated release succeeds. Permits that expired and releases to forget are removed when they
+-- are MOST_GONE.
+local RELEASED_MS, MOST_GONE = 60000, 20
 
 -- semaphore_read(key, permits, now): {limit (0: unknown), held, gone (permits that expired and
--- releases to forget, at most 100 together)}. Writes nothing. O(1 + gone).
+-- releases to forget, at most 100 together)}. Writes nothing. O(log permits + gone).
 local function semaphore_read(key, permits_key, now)
   local limit = redis.call('HGET', key, 'limit') or '0'
   if not string.find(limit, '^%d+$') then
@@ -20,13 +21,16 @@ local function semaphore_read(key, permits_key, now)
   }
 end
 
--- semaphore_settle(s): forgets the permits in `gone`. Call it before any other change.
+-- semaphore_settle(s): forgets the permits in `gone`, if they are many. Call it when a permit is
+-- acquired or extended, before any other change.
 local function semaphore_settle(s)
-  for _, permit in ipairs(s.gone) do
-    redis.call('HDEL', s.key, 'o:' .. permit)
-    redis.call('ZREM', s.permits_key, permit)
+  if #s.gone >= MOST_GONE then
+    redis.call('ZREM', s.permits_key, unpack(s.gone))
+    for i, permit in ipairs(s.gone) do
+      s.gone[i] = 'o:' .. permit
+    end
+    redis.call('HDEL', s.key, unpack(s.gone))
   end
-  s.gone = {}
 end
 
 -- semaphore_holds(s, permit): when the permit expires, nil when it is not valid (any more). O(1).

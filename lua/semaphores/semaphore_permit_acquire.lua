@@ -2,9 +2,9 @@
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
 --       the index of names (lib/names.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed:
---       returned as it is, for a replay; 6 ticket, whose mode is the limit, '' for a request that
---       does not wait; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has
---       waited, us
+--       returned as it is, for a replay; and only of a request that waits: 6 ticket, whose mode is
+--       the limit; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has waited,
+--       us
 --@reply 1 taken: held int, expires_at_ms int, owner text, sealed text
 --@reply 0 none_free: semaphore_refusal
 --@shape semaphore_refusal: next_at_ms int, held int, waiter_count int
@@ -14,8 +14,25 @@
 -- valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
+--@plain
+-- A semaphore that has been used and has room, without waiters. Few permits of it have expired.
+local limit, ttl_ms, owner, permit, sealed = ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[4], ARGV[5]
+local from = format('%d', now)
+if redis.call('EXISTS', KEYS[3]) == 0 and (redis.call('HGET', KEYS[1], 'limit') or ''):find('^[1-9]%d*$') then
+  local held = redis.call('ZCOUNT', KEYS[2], from, '+inf') + 1
+  if held <= limit and redis.call('ZCOUNT', KEYS[2], '-' .. from, '(' .. from) < MOST_GONE then
+    local expires_at = now + ttl_ms
+    redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'o:' .. permit, owner)
+    redis.call('ZADD', KEYS[2], format('%d', expires_at), permit)
+    local last = redis.call('ZRANGE', KEYS[2], '-1', '-1', 'WITHSCORES')[2]
+    redis.call('PEXPIREAT', KEYS[1], last)
+    redis.call('PEXPIREAT', KEYS[2], last)
+    reply, proves, lasts_ms = { 1, now, held, expires_at, owner, sealed }, permit, ttl_ms
+  end
+end
+--@operation
 local limit, ttl_ms, owner, permit, sealed = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local ticket, wait_ms, waited_us = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local ticket, wait_ms, waited_us = ARGV[6] or '', tonumber(ARGV[7] or 0), tonumber(ARGV[8] or 0)
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 if granted then
   granted[3], granted[4] = s.held, semaphore_holds(s, proof)

@@ -7,12 +7,23 @@
 -- more).
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@flags allow-oom
+--@plain
+-- A permit of a semaphore without waiters.
+local ticket, permit = ARGV[1], ARGV[2]
+if ticket == '' and redis.call('EXISTS', KEYS[3]) == 0 then
+  local expires_at = redis.call('ZSCORE', KEYS[2], permit)
+  if expires_at and expires_at + 0 >= now then
+    redis.call('HDEL', KEYS[1], 'o:' .. permit)
+    redis.call('ZADD', KEYS[2], format('%d', -now - RELEASED_MS), permit)
+    reply = { 1, now }
+  end
+end
+--@operation
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, ARGV[1])
 local held = ARGV[2] ~= '' and semaphore_holds(s, ARGV[2])
 local released = not held and ARGV[2] ~= '' and semaphore_was_released(s, ARGV[2])
 waiters_settle(waiters)
-semaphore_settle(s)
 if ARGV[1] ~= '' then
   waiters_leave(waiters)
 end

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "call/call.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"
@@ -199,6 +200,16 @@ struct text wait_ticket(struct request *req, const struct ticket_queue *queue, s
 	w->tail = tail;
 	w->queue = queue;
 	return arena_copy(&req->arena, ticket, ticket_print(ticket, w->number, tail));
+}
+
+bool wait_arguments(struct request *req, struct call *c, const struct ticket_queue *queue, struct text tail)
+{
+	if (!req->pending.waiter)
+		return false;
+	call_text(c, wait_ticket(req, queue, tail));
+	call_int(c, wait_left_ms(req));
+	call_int(c, wait_queued_us(req));
+	return true;
 }
 
 void wait_ticket_left(struct request *req)

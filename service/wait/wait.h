@@ -10,7 +10,7 @@
  *		wait_on(req, call_key_name(req, KEY_LOCK, in->name, NULL));
  *		attempt(req);
  *	}
- *	attempt: call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); ...
+ *	attempt: ... wait_arguments(req, c, &queue, TEXT("x")); call_send(c, on_acquired);
  *	on_acquired: wait_look_at(req, next_at_ms); if (wait_park(req, attempt)) return; ...
  *
  * The order of waiters is in Redis (lua/lib/waiters.lua). The scripts choose the waiter that
@@ -30,6 +30,7 @@
 #include "core/text.h"
 #include "wait/ticket.h"
 
+struct call;
 struct reply;
 struct request;
 
@@ -88,6 +89,11 @@ int64_t wait_queued_us(const struct request *req);
  * must be older than wait_begin.
  */
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail);
+/*
+ * Adds what waiters_read and waiters_join of lua/lib/waiters.lua take as arguments of a call: the
+ * ticket, wait_left_ms, wait_queued_us. False, and none of them: the request does not wait.
+ */
+bool wait_arguments(struct request *req, struct call *c, const struct ticket_queue *queue, struct text tail);
 /* Call it in a `done`: Redis answered that the ticket is not in a wait queue any more. */
 void wait_ticket_left(struct request *req);
 

@@ -13,19 +13,16 @@
 -- A message without a group, for whose end no other message waits, in a queue without rules.
 local field, instant = ARGV[1] .. 's', format('%d', now)
 known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'rules', 'full', 'group_paused_until', 'dedupe_ms')
-local state = known[1]
-if (known[2] or LAYOUT) ~= LAYOUT then
-  reply = nil -- the operation refuses it
-elseif not state or state:sub(1, 16) ~= ARGV[2] or state:sub(17, 29) <= instant then
-  reply = { -1, now }
-elseif state:sub(30, 30) == 'd' then
-  reply = { state:sub(31, 31) == 'c' and -2 or 0, now }
-elseif not known[3] and not known[4] then
+local state = (known[2] or LAYOUT) == LAYOUT and not known[3] and not known[4] and known[1]
+if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
   local options, expires, id = state:find('\t', 32, true), '0', ''
   if options then -- no group, no mark
     expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
   end
-  local dedupe_ms, remembered_until = tonumber(known[6] or '300000'), format('%d', now + REMEMBERED_MS)
+  local dedupe_ms, remembered_until = 0, format('%d', now + REMEMBERED_MS)
+  if id ~= '' then
+    dedupe_ms = tonumber(known[6] or '300000')
+  end
   if id and dedupe_ms then
     if id ~= '' or expires ~= '0' then
       redis.call('ZCARD', KEYS[FLIGHT])
@@ -52,8 +49,15 @@ elseif not known[3] and not known[4] then
   end
 end
 --@operation
+known = known or redis.call('HMGET', keys[QUEUE], ARGV[1] .. 's', 'layout', 'rules', 'full', 'group_paused_until',
+  'dedupe_ms')
 local seq, nonce, state, frees = ARGV[1], ARGV[2], known[1], known[4] -- frees: waiters may proceed
 check_layout(known[2])
+if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= format('%d', now) then
+  return { -1, now }
+elseif state:sub(30, 30) == 'd' then
+  return { state:sub(31, 31) == 'c' and -2 or 0, now }
+end
 queue.rules_text, queue.rules = known[3], known[3] and read_rules(known[3])
 queue.group_paused_until = tonumber(known[5] or 0)
 local result_ms = queue.rules_text and tonumber(queue.rules_text:match('^result_ms=(%d+)'))

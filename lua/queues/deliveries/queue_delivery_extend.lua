@@ -13,13 +13,13 @@
 -- A delivery that keeps its progress, for no shorter time, of a message that was not cancelled.
 local field, instant = ARGV[1] .. 's', format('%d', now)
 known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'visibility_ms', 'full')
-local state, visibility_ms = known[1], tonumber(ARGV[3])
-visibility_ms = visibility_ms < 0 and tonumber(known[3] or '30000') or visibility_ms
-if (known[2] or LAYOUT) ~= LAYOUT then
-  reply = nil -- the operation refuses it
-elseif not state or state:sub(1, 16) ~= ARGV[2] or state:sub(17, 29) <= instant then
-  reply = { -1, now }
-elseif ARGV[4] == '' and (visibility_ms or -1) >= 0 and not known[4] and state:sub(30, 30) ~= 'd' then
+local state = (known[2] or LAYOUT) == LAYOUT and not known[4] and ARGV[4] == '' and known[1]
+local visibility_ms = ARGV[3] + 0
+if visibility_ms < 0 then
+  visibility_ms = tonumber(known[3] or 30000)
+end
+if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and (visibility_ms or -1) >= 0
+  and state:sub(30, 30) ~= 'd' then
   local ends, options = format('%d', now + visibility_ms), state:find('\t', 32, true)
   local id, group, marks = '', '', ''
   if options then

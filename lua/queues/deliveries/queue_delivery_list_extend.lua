@@ -45,7 +45,12 @@ end
 reply = is_plain and answer or nil
 --@operation
 local EXTENDED, CANCELLED, NOT_CURRENT = 1, 2, 0
-local count, visibility_ms = (#ARGV - 1) / 2, tonumber(ARGV[1])
+local count, visibility_ms, fields = (#ARGV - 1) / 2, tonumber(ARGV[1]), {}
+for i = 1, count do
+  fields[i] = ARGV[2 * i] .. 's'
+end
+fields[count + 1] = 'layout'
+known = known or redis.call('HMGET', keys[QUEUE], unpack(fields))
 check_layout(known[count + 1])
 if visibility_ms < 0 then
   visibility_ms = setting('visibility_ms') -- which refuses what is not a number

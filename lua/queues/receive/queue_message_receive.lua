@@ -60,8 +60,10 @@
 local is_one = not KEYS[QUEUE_KEYS + 1] and ARGV[1] ~= '0' and ARGV[4] ~= '1' and (ARGV[8] or '') == ''
 local settings = is_one and redis.call('HMGET', KEYS[QUEUE], 'paused', 'visibility_ms', 'trim_at', 'schedule_at',
   'layout', 'rules', 'group_paused_until') or {}
-local instant, visibility_ms = format('%d', now), tonumber(ARGV[2])
-visibility_ms = visibility_ms < 0 and tonumber(settings[2] or '30000') or visibility_ms
+local instant, visibility_ms = format('%d', now), ARGV[2] + 0
+if visibility_ms < 0 then
+  visibility_ms = tonumber(settings[2] or 30000)
+end
 known = is_one and { settings = settings } or nil
 if is_one and (visibility_ms or -1) >= 0 and (settings[5] or LAYOUT) == LAYOUT and not settings[6]
   and not settings[7] then
@@ -87,16 +89,20 @@ if is_one and (visibility_ms or -1) >= 0 and (settings[5] or LAYOUT) == LAYOUT a
     local delivered, answer, states, flight = ARGV[3] .. ends, { count, now, 0, -1, nil }, { nil, nil }, { nil, nil }
     for n = 2, stored and 2 * count or 0, 2 do
       local content, state, priority = stored[n - 1], stored[n], page[n / 2]:sub(1, 1)
-      local mark = content and not state and content:byte(15)
-      local options = mark == 9 and content:match('^\t(0\t%d+\t[^\t\n]*\t\t[%d:]*)\n', 15)
-      if mark == 10 and worker == '' then -- a newline: it has no options
-        states[n] = delivered .. priority .. '-1'
-      elseif mark == 10 or options then
-        states[n] = delivered .. priority .. '-1\t' .. (options or '0\t0\t\t\t') .. '\t\t\t' .. worker .. '\t'
-      else
+      local mark, receives, options, rest = content and content:byte(15), '1', '0\t0\t\t\t\t\t\t', '\t'
+      if state then -- it was delivered before; it has no ttl, no group and no mark
+        receives, options, rest = state:match('^%d%-(%d+)\t(0\t%d+\t[^\t]*\t\t[^\t]*\t\t[^\t]*\t)[^\t]*(\t.*)$', 30)
+        receives = receives and format('%d', receives + 1)
+      elseif mark ~= 10 then -- a newline: it has no options
+        options = mark == 9 and content:match('^\t(0\t%d+\t[^\t\n]*\t\t[%d:]*)\n', 15)
+        options = options and options .. '\t\t\t'
+      end
+      if not content or not options then
         is_plain = false
         break
       end
+      local more = (state or mark ~= 10 or worker ~= '') and '\t' .. options .. worker .. rest or ''
+      states[n] = delivered .. priority .. '-' .. receives .. more
       states[n - 1], flight[n - 1], flight[n] = fields[n], ends, fields[n]
       answer[n / 2 + 4] = { fields[n - 1], content, states[n], visible_until, 0 }
     end
@@ -121,7 +127,9 @@ request = {
 }
 local reply, queues, must_exist = request.reply, {}, (ARGV[8] or '') ~= ''
 for i = 0, request.queue_count - 1 do
-  queue_use(i)
+  if i > 0 then
+    queue_use(i)
+  end
   if must_exist and redis.call('EXISTS', keys[QUEUE]) == 0 then
     return { -1, now, i }
   elseif ARGV[8] == '2' then
