@@ -39,5 +39,6 @@ local function plan_stored()
   plan('HSET', keys[QUEUE], 'sent', format('%d', s.sent))
   if s.is_new then
     plan('HSET', keys[QUEUE], 'layout', LAYOUT)
+    plan('HSET', keys[QUEUE], 'wide', WIDE)
   end
 end

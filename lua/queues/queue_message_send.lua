@@ -1,6 +1,6 @@
 -- queue_message_send: stores a batch of messages, all of them or none. A message whose id is taken
 -- is a duplicate, and is not stored again.
--- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  three per message: id ('': one is made), body (as it is stored after the header), and its
 --       options: priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1:
 --       delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's),
@@ -216,6 +216,7 @@ append(fields, 'seq', format('%d', last))
 append(fields, 'sent', format('%d', (settings[2] or 0) + reply[1]))
 if not settings[1] then
   append(fields, 'layout', LAYOUT)
+  append(fields, 'wide', WIDE)
 end
 if drops or timed or (ready[1] and delayed[1]) or waiting[1] then
   check_types()

@@ -1,6 +1,6 @@
 -- queue_message_supersede: queue_message_send for a batch in which a message may change an earlier
 -- message with its id (on_duplicate).
--- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  as for queue_message_send
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int

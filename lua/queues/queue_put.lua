@@ -1,5 +1,5 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
--- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
 --       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of
 --       them -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the
@@ -71,10 +71,10 @@ end
 all.was_limited = all.was_limited or all.group_concurrency
   or (old_limit or old_rate) and redis.call('ZCARD', keys[BUSY]) > 0 or nil
 all.was_limited = all.was_limited and true
-local fields = { 'trim_at', '0', 'layout', LAYOUT } -- retention may be shorter now
+local fields = { 'layout', LAYOUT, 'wide', WIDE, 'trim_at', '0' } -- retention may be shorter now
 for i, name in ipairs(SETTINGS) do
   queue.settings[name] = wanted[i]
-  fields[2 * i + 3], fields[2 * i + 4] = name, format('%d', wanted[i])
+  fields[2 * i + 5], fields[2 * i + 6] = name, format('%d', wanted[i])
 end
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 if result_ms == -2 then

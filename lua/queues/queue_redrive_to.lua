@@ -3,7 +3,7 @@
 -- the other queue, behind the messages that are already there, and keeps its id, even if the daemon
 -- made the id. A message whose id the other queue has or remembers stays a dead letter.
 -- KEYS  the keys of the queue and of the other queue (queues/lib_queue.lua), and the index of names
---       (lib/names.lua)
+--       (lib/made.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
 --       many the steps before moved, 3 how many they left since the other queue has their id, 4
 --       where they ended, 5 how many at most, 6... the ids, at most 100, in place of 5

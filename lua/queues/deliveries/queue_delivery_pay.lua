@@ -2,7 +2,7 @@
 -- all requests that are answered from its record. The other messages are ready again, as if they
 -- had not been received.
 -- KEYS  the keys of a queue (queues/lib_queue.lua), the record of that receive
---       (lib/idempotency.lua), the index of names (lib/names.lua)
+--       (lib/record.lua), the index of names (lib/made.lua)
 -- ARGV  1 the queue's number among the queues of the receive, from 0, 2 nonce of its deliveries, 3
 --       for how many ms the queue is held; '' if all messages were admitted; then the sequences of
 --       the admitted ones

@@ -1,6 +1,6 @@
 -- queue_delivery_return: for a client that disconnected: the messages that were received for it are
 -- ready again, as if they had not been received.
--- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  three per message, as queue_message_receive returned them: sequence, stored_state, ''; for
 --       a delivery that is done already sequence, stored_state, content. Then, for messages that
 --       were not paid for, for how many ms the queue is held: it hands out nothing until then

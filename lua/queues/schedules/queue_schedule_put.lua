@@ -1,5 +1,5 @@
 -- queue_schedule_put: makes a schedule, or changes one.
--- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 id, 2 the same as JSON, 3 '1': only changes one that exists; then for each setting '='
 --       and a value, '~' for the default, or '' to keep it: 4 every_ms, 5 cron, 6 mask
 --       (handlers/queues/cron.h), 7 start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers,
