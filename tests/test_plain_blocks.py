@@ -277,14 +277,15 @@ def main(program, contract, steps="2000", seed=None):
         for flaw in misplaced():
             stage.flaw(flaw)
         both, walk = Both(stage, texts, bare), Walk(stage, random.Random(seed))
-        for _ in range(int(steps)):
-            walk.step()
-            if stage.flaws:
+        reached = lambda name: 0 < both.answered[name] < both.calls[name]
+        for step in range(4 * int(steps)):
+            if stage.flaws or step >= int(steps) and all(map(reached, with_plain)):
                 break
+            walk.step()
         for name in sorted(with_plain):
             print(f"{name:32} {both.calls[name]:5} calls, {both.answered[name]:5} by its plain block")
-            if not stage.flaws and not 0 < both.answered[name] < both.calls[name]:
-                stage.flaw(f"{name}: the walk does not reach both, its plain block and its operation")
+            if not stage.flaws and not reached(name):
+                stage.flaw(f"{name}: the walk does not reach both, its plain block and its operation: add steps to Walk")
     finally:
         stage.stop()
     print(f"seed {seed}: {both.compared} calls compared")

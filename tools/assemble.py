@@ -27,9 +27,10 @@ FUNCTION = re.compile(rf"^local function (\w+)\(([^)\n]*)\){MARK}\n(.*?)^end{MAR
 STATEMENT = re.compile(r"^local ([\w, ]+?)(?: = (.+))?$")
 # A text, a comment, a field, or a name; its group 1 is the parenthesis that makes it a call.
 TOKEN = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|--[^\n]*|[.:]\w+|\b[A-Za-z_]\w*\b(\()?")
-DECLARED = re.compile(r"\b(?:local (?!function)|for |function \w*\()([\w, ]+)")
+DECLARED = re.compile(r"\b(?:local (?:function )?|for |function \w*\()([\w, ]+)")
 MOST_PARAMETERS, MOST_VARIABLES = 12, 50  # Lua allows 60 variables of outer functions in a function
 FILES = {}  # path: its number
+PLAIN, SET_BY_PLAIN = "its plain block", {"reply", "proves", "lasts_ms", "known", "made", "F"}
 
 # A function of a module; also an operation, whose name has a blank, so that nothing can call it.
 Function = namedtuple("Function", "name parameters body path")
@@ -84,7 +85,7 @@ def one_of(operations):
 class Assembler:
     def __init__(self, modules, frame):
         """Of modules; and of the parts of lua/lib around every script, {name: text}."""
-        self.frame, self.functions, self.constants, self.variables = frame, {}, {}, {}
+        self.frame, self.functions, self.constants, self.variables, self.module_of = frame, {}, {}, {}, {}
         for module in modules:
             for f in module.functions:
                 self.add(self.functions, f.name, f, module)
@@ -95,9 +96,9 @@ class Assembler:
                 self.add(self.variables, name, line, module)
 
     def add(self, kind, name, value, module):
-        if name in self.functions or name in self.constants or name in self.variables:
-            sys.exit(f"{module.path}: another module of these operations has the name {name}")
-        kind[name] = value
+        if name in self.module_of:
+            sys.exit(f"{module.path}: {self.module_of[name].path} has the name {name}, too")
+        kind[name], self.module_of[name] = value, module
 
     def reached(self, *codes):
         """All names that the code has, and the functions, constants and variables behind them."""
@@ -159,8 +160,10 @@ class Assembler:
             called = names_in(o.plain) & self.functions.keys()
             if called:
                 sys.exit(f"{o.path}: a plain block calls no function of a module: {', '.join(called)}")
+            if "return" in names_in(o.plain):  # the frame must run behind it
+                sys.exit(f"{o.path}: a plain block does not return: it sets reply")
             if o.plain:
-                code = self.rewritten(o.plain, o.path)
+                code = self.code(Function(PLAIN, [], o.plain, o.path))
                 yield f"if operation == '{o.name}' and not granted then\n{code}end\n"
 
     def function(self, leaves):
@@ -188,10 +191,11 @@ class Assembler:
 
     def code(self, f):
         """The body of a function. No local variable of it may hide a name that is replaced."""
-        declared = {name for row in DECLARED.findall(f.body) for name in re.findall(r"\w+", row)}
-        hidden = (declared | set(f.parameters)) & (self.functions.keys() | self.constants.keys())
-        if hidden:
-            sys.exit(f"{f.path}: {f.name}: a local variable hides {', '.join(sorted(hidden))} of a module")
+        declared = {name for row in DECLARED.findall(f.body) for name in re.findall(r"\w+", row)} | set(f.parameters)
+        for name in sorted(declared & (self.functions.keys() | self.constants.keys())):
+            sys.exit(f"{f.path}: {f.name}: a local variable hides {name} of {self.module_of[name].path}")
+        for name in sorted(declared & (SET_BY_PLAIN if f.name == PLAIN else {"F"})):
+            sys.exit(f"{f.path}: {f.name}: a local variable hides {name}, which is the script's")
         return self.rewritten(f.body, f.path)
 
     def rewritten(self, code, path):

@@ -51,7 +51,7 @@ from c_literal import c_rows, write_changed
 from replies import Replies
 
 REPLAYS = {"": "DONE", "parts": "DONE", "proof": "GRANT", "window": "WINDOW"}
-DIRECTIVE = re.compile(r"^--@(\w+)[ \t]*(.*)$", re.M)
+DIRECTIVE = re.compile(r"^--([ \t]*)@(\w+)[ \t]*(.*)$", re.M)
 FRAME = ("head", "record", "made", "recorded")  # of lua/lib
 
 
@@ -59,21 +59,27 @@ class Operation:
     def __init__(self, path, lua):
         self.path, self.name, self.pattern = path, path.stem, path.relative_to(lua).parts[0]
         self.replay, self.has_parts, self.writes = "NONE", False, True
-        text, flags, has_head = path.read_text(), [], True
-        for word, rest in DIRECTIVE.findall(text):
-            if word == "flags":
+        text, flags, has_head, parts = path.read_text(), [], True, []
+        for blank, word, rest in DIRECTIVE.findall(text):
+            if blank:
+                sys.exit(f"{path}: write --@{word}, without a blank")
+            elif word == "flags":
                 flags += rest.split()
             elif word == "idempotent":
                 if rest not in REPLAYS:
                     sys.exit(f"{path}: --@idempotent {rest}: the word must be one of {', '.join(filter(None, REPLAYS))}")
                 self.replay, self.has_parts = REPLAYS[rest], rest == "parts"
-            elif word == "looks":
+            elif word == "looks" and not rest:
                 self.writes = has_head = False
-            elif word == "reads":
+            elif word == "reads" and not rest:
                 self.writes = False
                 flags.append("no-writes")
-            elif word not in ("reply", "shape", "plain", "operation"):
-                sys.exit(f"{path}: unknown directive --@{word}; the head of tools/embed_scripts.py lists those that exist")
+            elif word in ("plain", "operation") and not rest:
+                parts.append(word)
+            elif word not in ("reply", "shape"):
+                sys.exit(f"{path}: unknown directive --@{word} {rest}; the head of tools/embed_scripts.py lists those that exist")
+        if parts not in ([], ["plain", "operation"]):
+            sys.exit(f"{path}: a plain block is between one --@plain and one --@operation")
         self.has_record = self.replay != "NONE"
         self.flags = tuple(flags) if has_head else None
         self.head = ("#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n") if has_head else ""

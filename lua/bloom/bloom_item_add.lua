@@ -1,6 +1,6 @@
 -- bloom_item_add: adds items to a filter, as many as fit into half a millisecond. If the filter
 -- does not exist, the first call creates it.
--- KEYS     the keys of a filter (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
+-- KEYS     the keys of a filter (bloom/lib_bloom.lua), and the index of names (lib/made.lua)
 -- ARGV     items, at least 1, none of them twice: the 16 bytes of their hash
 --@reply 1: bloom_step
 --@reply -2 more_keys: bloom_more

@@ -1,6 +1,6 @@
 -- bloom_put: creates a filter, or replaces the expiry of one that has the same capacity and error
 -- rate. bloom_item_add allocates the bits.
--- KEYS     the keys of a filter (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
+-- KEYS     the keys of a filter (bloom/lib_bloom.lua), and the index of names (lib/made.lua)
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
 -- ARGV[3]  ttl_ms, as lua/lib/expiry.lua reads it

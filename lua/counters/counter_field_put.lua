@@ -1,5 +1,5 @@
 -- counter_field_put: sets one counter.
--- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
+-- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/made.lua)
 -- ARGV  1 the counter's name, 2 its value, within +-(2^53 - 1)
 --@reply 2 created, 1 set
 --@reply -1 too_many: size int

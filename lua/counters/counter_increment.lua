@@ -1,5 +1,5 @@
 -- counter_increment: adds to counters, to all of them or to none.
--- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
+-- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/made.lua)
 -- ARGV     pairs of a name and what to add, within +-(2^53 - 1): at most 100, no name twice
 --@reply 1 added: sums int...
 --@reply -1 overflow: name text, value int, by int

@@ -1,5 +1,5 @@
 -- feed_item_push: puts items in front of a feed, and drops its oldest ones.
--- KEYS     the keys of a feed (feeds/lib_feed.lua), and the index of names (lib/names.lua)
+-- KEYS     the keys of a feed (feeds/lib_feed.lua), and the index of names (lib/made.lua)
 -- ARGV[1]  how many items the feed keeps from now on; '' as before
 -- ARGV     items as JSON texts, the newest last, at most 1000; a call without items only drops
 --@reply 1: size int, excess int, max_items int, first_ms int, first_seq int

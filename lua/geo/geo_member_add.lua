@@ -1,6 +1,6 @@
 -- geo_member_add: adds members, or moves them to where they are now; all or none.
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua; and the index of names
---          (lib/names.lua)
+--          (lib/made.lua)
 -- ARGV     for each of KEYS[2..] how many, and then these: longitude, latitude, member; in all at
 --          most 1000 members (for a member that is named twice, the last place counts); then how
 --          many cells

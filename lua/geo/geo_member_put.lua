@@ -1,5 +1,5 @@
 -- geo_member_put: adds one member, or moves it to where it is now.
--- KEYS[1]  the set. KEYS[2] the member's cell; and the index of names (lib/names.lua)
+-- KEYS[1]  the set. KEYS[2] the member's cell; and the index of names (lib/made.lua)
 -- ARGV[1]  longitude
 -- ARGV[2]  latitude
 -- ARGV[3]  the member

@@ -1,7 +1,7 @@
 -- geo_put: writes the settings of a set, all of them or (PATCH) some. From then on the set exists
 -- also without members.
 -- KEYS[1]  the set. KEYS[2..] all its cells (geo/lib_geo_cells.lua), which matter when it has
---          members; and the index of names (lib/names.lua)
+--          members; and the index of names (lib/made.lua)
 -- ARGV[1]  cells; '' keeps them
 -- ARGV[2]  ttl_ms as lib/expiry.lua has it
 -- ARGV[3]  '1': only if the set exists

@@ -1,7 +1,7 @@
 -- leaderboard_member_put: sets a member's scores, or adds to them. A board that does not exist is
 -- made if one dimension is given; only PUT orders several.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua); and the index of names
---       (lib/names.lua)
+--       (lib/made.lua)
 -- ARGV  1 the member, 2 'set' or 'add', then names of dimensions, each with a number; the number
 --       for a dimension that is not named is 0
 --@reply 0 not_kept, 1 known, 2 new: board_member

@@ -1,7 +1,7 @@
 -- leaderboard_member_write: sets the scores of some members and removes others. A board that does
 -- not exist is made if one dimension is given; only PUT orders several.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua); and the index of names
---       (lib/names.lua)
+--       (lib/made.lua)
 -- ARGV  1 how many dimensions the whole request names, then their names, the largest score of the
 --       whole request, how many members to remove, then these; then for each member to put the
 --       member and a score for each of the named dimensions. At most 250 members; a member is put

@@ -2,7 +2,7 @@
 -- waited before. With a token of the holder it acquires one lock once more. A request that waits is
 -- in the wait queue of each lock.
 -- KEYS  per lock four: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted
---       set, TTL; its waiters (lib/waiters.lua); and the index of names (lib/names.lua)
+--       set, TTL; its waiters (lib/waiters.lua); and the index of names (lib/made.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none

@@ -1,4 +1,4 @@
--- name_page: names of one kind, sorted, from one index after the other (lib/names.lua), and the
+-- name_page: names of one kind, sorted, from one index after the other (lib/made.lua), and the
 -- names whose keys do not exist any more.
 -- KEYS  none: the indexes of many slots, and the first keys of their names, are all on this node;
 --       the script makes these keys of ARGV

@@ -1,5 +1,5 @@
 -- The sliding window: a log of what was counted in the last window_ms, exact at every instant. This
--- module needs lib/time.lua, and must not know policies: scripts pass the parameters.
+-- module needs lib/head.lua, and must not know policies: scripts pass the parameters.
 --
 -- State, a sorted set with an entry for each counted call: its score is its time in ms, its member
 -- the running total of all costs up to and with it, as 16 digits. So members order like scores, and

@@ -1,5 +1,5 @@
 -- ratelimit_policy_put: stores all fields of a policy.
--- KEYS  1 policy: hash, no TTL; 2 the index of names (lib/names.lua)
+-- KEYS  1 policy: hash, no TTL; 2 the index of names (lib/made.lua)
 -- ARGV  1..8 the fields (rate_limits/lib_limit_policy.lua); for a PATCH also 9..16, the fields as
 --       ratelimit_policy_get returned them: the new ones are stored only while the policy still has
 --       these

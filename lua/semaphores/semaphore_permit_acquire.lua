@@ -1,6 +1,6 @@
 -- semaphore_permit_acquire: acquires one of `limit` permits, unless other clients waited before.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
---       the index of names (lib/names.lua)
+--       the index of names (lib/made.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed:
 --       returned as it is, for a replay; and only of a request that waits: 6 ticket, whose mode is
 --       the limit; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has waited,

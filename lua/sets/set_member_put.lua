@@ -1,5 +1,5 @@
 -- set_member_put: adds one member to a set.
--- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
+-- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/made.lua)
 -- ARGV[1]  the member
 --@reply 1 new, 0 known: size int
 -- Errors: WRONGTYPE, nothing done. O(1).

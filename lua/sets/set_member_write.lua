@@ -1,5 +1,5 @@
 -- set_member_write: adds members to a set and removes others from it.
--- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
+-- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/made.lua)
 -- ARGV[1]  how many members to add
 -- ARGV     these, and then the members to remove, none of which is also added; at most 1000 in all
 --@reply 1 changed, 0: set_written

@@ -1,5 +1,5 @@
 -- set_merge_end: replaces a set with the merge that was built aside.
--- KEYS  1 the set, 2 what was built, 3 the index of names (lib/names.lua)
+-- KEYS  1 the set, 2 what was built, 3 the index of names (lib/made.lua)
 -- ARGV  1 how many members were built
 --@reply 1: set
 --@reply -1 lost

@@ -1,5 +1,5 @@
 -- A page's total: one more sketch, or counter, which belongs to no day. Its key exists as long as
--- the page keeps a total, and has no TTL. It is taken from the end of KEYS, after lib/names.lua
+-- the page keeps a total, and has no TTL. It is taken from the end of KEYS, after lib/made.lua
 -- took the index from there. This module must not know the days.
 
 -- total_is_sketch(total_key): whether the page keeps a total. Raises WRONGTYPE if that is not a

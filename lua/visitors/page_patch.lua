@@ -1,6 +1,6 @@
 -- page_patch: sets whether a page keeps a total, and makes the page if it does.
 -- KEYS     the page (visitors/lib_page.lua); its total (visitors/lib_total.lua); and the index of
---          names (lib/names.lua)
+--          names (lib/made.lua)
 -- ARGV[1]  '1' it keeps one, '0' it keeps none, '' as it is
 -- ARGV[2]  'uv' for visitors, 'pv' for views
 -- ARGV[3]  how long days are kept, s

@@ -1,7 +1,7 @@
 -- pv_add: adds to a page's view counter of one day.
 -- KEYS     the page (visitors/lib_page.lua); the day's counter: string, TTL; the page's total
 --          (visitors/lib_total.lua), to which it adds as well if there is one; and the index of
---          names (lib/names.lua)
+--          names (lib/made.lua)
 -- ARGV[1]  the day, in days since 1970
 -- ARGV[2]  the same if the caller took it for today, else ''
 -- ARGV[3]  how long the counter is kept from now, s

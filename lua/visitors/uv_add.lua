@@ -1,7 +1,7 @@
 -- uv_add: adds visitors to a page's sketch of one day.
 -- KEYS     the page (visitors/lib_page.lua); the day's sketch: HyperLogLog, TTL; the page's total
 --          (visitors/lib_total.lua), to which they are added as well if there is one; and the
---          index of names (lib/names.lua)
+--          index of names (lib/made.lua)
 -- ARGV[1]  the day, in days since 1970
 -- ARGV[2]  the same if the caller took it for today, else ''
 -- ARGV[3]  how long the sketch is kept from now, s

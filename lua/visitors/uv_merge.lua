@@ -3,7 +3,7 @@
 -- KEYS     the page to merge into (visitors/lib_page.lua); sketches, page by page, with this page
 --          first, each page's in the order of the days, at most 400; the total of this page
 --          (visitors/lib_total.lua), to which merged days are added as well if there is one; and
---          the index of names (lib/names.lua)
+--          the index of names (lib/made.lua)
 -- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 -- ARGV[3]  how long the merged days are kept from now, s

@@ -2,7 +2,7 @@
 -- KEYS     the page (visitors/lib_page.lua); a key that is free, used within the script; the page's
 --          sketches in the order of the days, at most 400; its total (visitors/lib_total.lua), to
 --          which merged days are added as well if there is one; and the index of names
---          (lib/names.lua)
+--          (lib/made.lua)
 -- ARGV[1]  how long the merged days are kept from now, s
 -- ARGV[2]  the first day, in days since 1970
 -- ARGV     two per sketch: its day (from 1), its bytes, as uv_merge_part returned them; none for a
