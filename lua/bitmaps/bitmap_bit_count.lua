@@ -9,8 +9,8 @@
 --@reads
 local first, last = bit_range(redis.call('STRLEN', KEYS[1]), ARGV[1], ARGV[2], ARGV[3])
 if first > last then
-  return {0, now, 0, -1, -1}
+  return { 0, now, 0, -1, -1 }
 end
 local stop = math.min(last, first + STEP_BITS - 1)
 local count = redis.call('BITCOUNT', KEYS[1], format('%d', first), format('%d', stop), 'BIT')
-return {0, now, count, stop < last and stop + 1 or -1, last}
+return { 0, now, count, stop < last and stop + 1 or -1, last }

@@ -4,4 +4,4 @@
 -- Errors: WRONGTYPE, nothing done. O(1); Redis frees the memory in the background.
 --@flags allow-oom
 redis.call('STRLEN', KEYS[1]) -- UNLINK removes a key of any type
-return {redis.call('UNLINK', KEYS[1]), now}
+return { redis.call('UNLINK', KEYS[1]), now }

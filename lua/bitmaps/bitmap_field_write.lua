@@ -13,7 +13,7 @@
 -- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms per MiB that the bitmap grows:
 -- the caller bounds the offsets.
 --@idempotent
-local ask, n, answers = {'BITFIELD', KEYS[1]}, 2, 0
+local ask, n, answers = { 'BITFIELD', KEYS[1] }, 2, 0
 
 -- get(kind, offset): adds a GET; returns the index of its answer.
 local function get(kind, offset)
@@ -46,7 +46,7 @@ end
 local bytes = redis.call('STRLEN', KEYS[1])
 local found = redis.call(unpack(ask))
 local outcome = redis.call('STRLEN', KEYS[1]) ~= bytes and 1 or 0
-local reply = {0, now}
+local reply = { 0, now }
 for i = 1, #lower do
   if found[written[i]] == false then
     reply[3 * i], reply[3 * i + 1], reply[3 * i + 2] = 1, 0, 0

@@ -17,13 +17,13 @@ local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]),
 local fence = tonumber(ARGV[1])
 
 if fence and highest and fence < highest then
-  return {-1, now, highest}
+  return { -1, now, highest }
 end
 if not version and not ticket then
-  return {0, now}
+  return { 0, now }
 end
 if (ARGV[2] ~= '' and not cache_is_listed(ARGV[2], version)) or cache_is_listed(ARGV[3], version) then
-  return {-3, now, version or ''}
+  return { -3, now, version or '' }
 end
 if ticket and redis.call('EXISTS', KEYS[4]) == 1 then
   local waiters = waiters_read(KEYS[1], KEYS[4], now, '')
@@ -34,4 +34,4 @@ redis.call('UNLINK', KEYS[1], KEYS[3])
 if fence then
   cache_keep_fence(KEYS[2], fence, now)
 end
-return {1, now}
+return { 1, now }

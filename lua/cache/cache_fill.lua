@@ -29,11 +29,11 @@ end
 local waited_us = tonumber(ARGV[5] or '0')
 if not ticket and waited_us == 0 then
   redis.call('SET', KEYS[2], ARGV[1], 'PXAT', format('%d', expires_at))
-  return {1, now, ARGV[1], expires_at}, true, expires_at - now
+  return { 1, now, ARGV[1], expires_at }, true, expires_at - now
 end
 local ends_at = ticket and redis.call('PEXPIRETIME', KEYS[2])
 if not ARGV[3] then
-  return {-1, now, ends_at, -1}
+  return { -1, now, ends_at, -1 }
 end
 local waiters = waiters_read(KEYS[1], KEYS[4], now, ARGV[3])
 waiters_settle(waiters)
@@ -41,7 +41,7 @@ if not ticket then
   redis.call('SET', KEYS[2], ARGV[1], 'PXAT', format('%d', expires_at))
   waiters_leave(waiters)
   cache_serve(waiters, expires_at)
-  return {1, now, ARGV[1], expires_at}, true, expires_at - now
+  return { 1, now, ARGV[1], expires_at }, true, expires_at - now
 end
 if tonumber(ARGV[4]) > 0 then
   waiters_join(waiters, now_us, waited_us)
@@ -49,4 +49,4 @@ else
   waiters_leave(waiters)
 end
 cache_serve(waiters, ends_at)
-return {-1, now, ends_at, waiters.look_at or -1}
+return { -1, now, ends_at, waiters.look_at or -1 }

@@ -11,9 +11,9 @@
 --@reads
 local version = cache_version(KEYS[1])
 if not version then
-  return {-1, now}
+  return { -1, now }
 end
 if ARGV[1] ~= '' and not cache_is_listed(ARGV[1], version) then
-  return {-2, now, version}
+  return { -2, now, version }
 end
 return cache_read(KEYS[1], now, version, cache_is_listed(ARGV[2], version) and -3 or 0)

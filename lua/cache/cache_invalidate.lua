@@ -35,4 +35,4 @@ redis.call('UNLINK', KEYS[1], KEYS[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', format('%d', now))
 redis.call('ZADD', KEYS[3], 'GT', format('%d', at), member)
 redis.call('PEXPIREAT', KEYS[3], format('%d', math.max(at, last_at)))
-return {1, now, version and 1 or 0, tonumber(redis.call('ZSCORE', KEYS[3], member))}
+return { 1, now, version and 1 or 0, tonumber(redis.call('ZSCORE', KEYS[3], member)) }

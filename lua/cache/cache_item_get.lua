@@ -6,6 +6,6 @@
 --@reads
 local version = cache_version(KEYS[1])
 if not version then
-  return {-1, now}
+  return { -1, now }
 end
-return {0, now, version, redis.call('PEXPIRETIME', KEYS[1])}
+return { 0, now, version, redis.call('PEXPIRETIME', KEYS[1]) }

@@ -19,4 +19,4 @@ end
 if not version then
   cache_serve(waiters, not is_taken_back and ends_at or nil)
 end
-return {is_taken_back and 1 or 0, now}
+return { is_taken_back and 1 or 0, now }

@@ -24,13 +24,13 @@ local expires_at = cache_end(KEYS[4], now, now + tonumber(ARGV[2]))
 local fence = tonumber(ARGV[4]) or highest
 
 if fence and fence < (highest or fence) then
-  return {-1, now, highest}
+  return { -1, now, highest }
 end
 if ARGV[5] ~= '' and ARGV[5] ~= ticket then
-  return {-2, now}
+  return { -2, now }
 end
 if (ARGV[6] ~= '' and not cache_is_listed(ARGV[6], version)) or cache_is_listed(ARGV[7], version) then
-  return {-3, now, version or ''}
+  return { -3, now, version or '' }
 end
 
 if not version and redis.call('EXISTS', KEYS[5]) == 1 then
@@ -47,4 +47,4 @@ end
 if fence then
   cache_keep_fence(KEYS[2], fence, expires_at)
 end
-return {version and 2 or 1, now, new, expires_at}
+return { version and 2 or 1, now, new, expires_at }

@@ -26,7 +26,7 @@ local function cache_read(key, now, version, outcome)
   if not value then
     error(redis.error_reply('WRONGTYPE the key holds a hash that is not a cached value'))
   end
-  return {outcome, now, version, redis.call('PEXPIRETIME', key), value}
+  return { outcome, now, version, redis.call('PEXPIRETIME', key), value }
 end
 -- cache_highest(key): the highest fence seen, nil when there was none. O(1).
 local function cache_highest(key)

@@ -9,7 +9,7 @@ local field, at, bit_value = checkin_place(tonumber(ARGV[1]))
 local days = redis.call('HGET', KEYS[1], field) or ''
 local byte = string.byte(days, at) or 0
 if bit.band(byte, bit_value) == 0 then
-  return {0, now}
+  return { 0, now }
 end
 days = string.sub(days, 1, at - 1) .. string.char(byte - bit_value) .. string.sub(days, at + 1)
 if string.find(days, '[^%z]') then
@@ -17,4 +17,4 @@ if string.find(days, '[^%z]') then
 else
   redis.call('HDEL', KEYS[1], field)
 end
-return {1, now}
+return { 1, now }

@@ -8,8 +8,8 @@ local days = redis.call('HGET', KEYS[1], field) or ''
 days = days .. string.rep('\0', at - #days)
 local byte = string.byte(days, at)
 if bit.band(byte, bit_value) > 0 then
-  return {0, now}
+  return { 0, now }
 end
 days = string.sub(days, 1, at - 1) .. string.char(byte + bit_value) .. string.sub(days, at + 1)
 redis.call('HSET', KEYS[1], field, days)
-return {1, now}
+return { 1, now }

@@ -13,7 +13,7 @@ local most = tonumber(ARGV[3])
 local last = ARGV[2] == '' and math.floor(now / 86400000) or tonumber(ARGV[2])
 local first = ARGV[1] == '' and last - tonumber(ARGV[4]) + 1 or tonumber(ARGV[1])
 if first > last or last - first + 1 > most then
-  return {-1, now, first, last}
+  return { -1, now, first, last }
 end
 local fields = {}
 local first_block = math.floor(first / BLOCK_DAYS)
@@ -25,4 +25,4 @@ for i = 1, #fields do
   local days = blocks[i] or ''
   blocks[i] = days .. string.rep('\0', BLOCK_DAYS / 8 - #days)
 end
-return {0, now, first, last, first_block * BLOCK_DAYS, table.concat(blocks), expiry_reply(expiry_at(KEYS))}
+return { 0, now, first, last, first_block * BLOCK_DAYS, table.concat(blocks), expiry_reply(expiry_at(KEYS)) }

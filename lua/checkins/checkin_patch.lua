@@ -7,11 +7,11 @@
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
 if redis.call('HLEN', KEYS[1]) == 0 then
-  return {-1, now}
+  return { -1, now }
 end
 local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 if ARGV[1] == '' then
-  return {0, now, expiry_reply(at)}
+  return { 0, now, expiry_reply(at) }
 end
 expire(KEYS, at)
-return {1, now, expiry_reply(at)}
+return { 1, now, expiry_reply(at) }

@@ -2,12 +2,12 @@
 -- KEYS[1]  the counters: hash
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
 --@reply 1: counter_state
---@reply 0 absent
+--@reply -1 absent
 -- Errors: as counter_get, nothing done. O(counters), at most 500.
 --@flags allow-oom
 local state = counter_state(KEYS[1])
 if #state == 0 then
-  return { 0, now }
+  return { -1, now }
 end
 local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 expire(KEYS, at)

@@ -6,7 +6,7 @@
 -- Errors: WRONGTYPE, nothing done. O(1).
 local fence, highest = tonumber(ARGV[1]), fence_last(KEYS[1])
 if fence < highest then
-  return {-1, now, highest}
+  return { -1, now, highest }
 end
 redis.call('SET', KEYS[1], format('%d', fence))
-return {1, now, fence}
+return { 1, now, fence }

@@ -12,8 +12,8 @@ if not cells then
   return other
 end
 if is_absent then
-  return {0, now}
+  return { 0, now }
 end
 local members = tonumber(redis.call('HGET', KEYS[1], 'size') or '0')
 redis.call('UNLINK', unpack(KEYS))
-return {1, now, members}
+return { 1, now, members }

@@ -18,10 +18,10 @@ local at = {}
 for i = 1, 2 do
   at[i] = redis.call('GEOPOS', KEYS[i + 1], ARGV[i])[1]
   if not at[i] then
-    return {-1, now, ARGV[i]}
+    return { -1, now, ARGV[i] }
   end
 end
 if KEYS[2] == KEYS[3] then
-  return {0, now, redis.call('GEODIST', KEYS[2], ARGV[1], ARGV[2], ARGV[3])}
+  return { 0, now, redis.call('GEODIST', KEYS[2], ARGV[1], ARGV[2], ARGV[3]) }
 end
-return {0, now, format('%.4f', geo_metres(at[1], at[2]) / geo_unit[ARGV[3]])}
+return { 0, now, format('%.4f', geo_metres(at[1], at[2]) / geo_unit[ARGV[3]]) }

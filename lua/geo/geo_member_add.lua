@@ -33,4 +33,4 @@ for _, group in ipairs(groups) do
   added = added + redis.call('GEOADD', group[1], unpack(group[2]))
 end
 geo_added(cells, added, is_new)
-return {1, now, added, members - added}
+return { 1, now, added, members - added }

@@ -16,4 +16,4 @@ if removed > 0 and redis.call('HINCRBY', KEYS[1], 'size', '-1') == 0
   and redis.call('HEXISTS', KEYS[1], 'kept') == 0 then
   redis.call('DEL', KEYS[1])
 end
-return {removed, now}
+return { removed, now }

@@ -17,11 +17,11 @@ if not cells then
   return other
 end
 local page, cursor, ended = tonumber(ARGV[3]), ARGV[1], 0
-local reply, n = {0, now, 0, '0'}, 0
+local reply, n = { 0, now, 0, '0' }, 0
 for cell = 2, #KEYS do
   local members, next_cursor = scan_page('ZSCAN', KEYS[cell], cursor, ARGV[2], page - n)
   if not members then
-    return {-1, now}
+    return { -1, now }
   end
   local places = geo_places(KEYS[cell], members)
   for i = 1, #members do

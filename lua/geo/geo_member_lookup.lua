@@ -11,7 +11,7 @@ local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local reply = {0, now}
+local reply = { 0, now }
 for _, group in ipairs(geo_groups(1)) do
   for _, item in ipairs(geo_places(group[1], group[2])) do
     reply[#reply + 1] = item

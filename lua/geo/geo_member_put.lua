@@ -14,4 +14,4 @@ if not cells then
 end
 local added = redis.call('GEOADD', KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 geo_added(cells, added, is_new)
-return {1, now, added, unpack(geo_places(KEYS[2], {ARGV[3]}))}
+return { 1, now, added, unpack(geo_places(KEYS[2], { ARGV[3] })) }

@@ -18,16 +18,16 @@ if not size then
 end
 local wanted = ARGV[1] == '' and cells or tonumber(ARGV[1])
 if is_absent and ARGV[3] == '1' then
-  return {-2, now}
+  return { -2, now }
 elseif size > 0 and wanted ~= cells then
-  return {-1, now, size, cells}
+  return { -1, now, size, cells }
 elseif size > 0 and #KEYS - 1 ~= cells then
-  return {-3, now, cells}
+  return { -3, now, cells }
 end
-local at = expiry_after(ARGV[2], now, expiry_at({KEYS[1]}))
+local at = expiry_after(ARGV[2], now, expiry_at({ KEYS[1] }))
 redis.call('HSET', KEYS[1], 'cells', format('%d', wanted), 'size', format('%d', size), 'kept', '1')
 expire(KEYS, at)
 if is_absent then
   made = { KEYS[1] }
 end
-return {1, now, size, wanted, expiry_reply(at), is_absent and 1 or 0}
+return { 1, now, size, wanted, expiry_reply(at), is_absent and 1 or 0 }

@@ -23,8 +23,8 @@ if not cells then
   return other
 end
 local nearest, most = ARGV[7] == 'ASC', tonumber(ARGV[8])
-local at, found, done, cost = {ARGV[1], ARGV[2]}, {}, 0, 0
-local shape = {ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]}
+local at, found, done, cost = { ARGV[1], ARGV[2] }, {}, 0, 0
+local shape = { ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] }
 local other_side = shape[3] or shape[2]
 local is_thin = math.max(shape[2], other_side) > 4 * math.min(shape[2], other_side)
 
@@ -66,7 +66,7 @@ for i = 2, #KEYS do
   ask[2] = KEYS[i]
   local here = is_wide and geo_near_wide(ask, at, shape, ARGV[7], most) or redis.call(unpack(ask))
   for _, one in ipairs(here) do
-    found[#found + 1] = {member = one[1], distance = tonumber(one[2]), text = one[2], score = one[3]}
+    found[#found + 1] = { member = one[1], distance = tonumber(one[2]), text = one[2], score = one[3] }
   end
   -- Redis looks at all members of the nine squares around the shape. If it returned fewer than were
   -- asked for, these are all members in the shape, and the shape is about a tenth of the squares,
@@ -84,7 +84,7 @@ for i = 2, #KEYS do
 end
 cut()
 
-local reply, n = {0, now, done}, 3
+local reply, n = { 0, now, done }, 3
 for _, one in ipairs(found) do
   reply[n + 1], reply[n + 2], reply[n + 3] = one.member, one.text, one.score
   n = n + 3

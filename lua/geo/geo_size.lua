@@ -8,4 +8,4 @@ local size, cells, is_absent = geo_size()
 if not size then
   return cells
 end
-return {0, now, size, cells, expiry_reply(expiry_at(KEYS)), is_absent and 0 or 1}
+return { 0, now, size, cells, expiry_reply(expiry_at(KEYS)), is_absent and 0 or 1 }

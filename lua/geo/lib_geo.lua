@@ -11,7 +11,7 @@ local function geo_places(key, members)
   local at = redis.call('GEOPOS', key, unpack(members))
   local hash = redis.call('GEOHASH', key, unpack(members))
   for i = 1, #members do
-    local place = at[i] or {'0', '0'}
+    local place = at[i] or { '0', '0' }
     flat[#flat + 1] = place[1]
     flat[#flat + 1] = place[2]
     flat[#flat + 1] = hash[i] or ''
@@ -20,7 +20,7 @@ local function geo_places(key, members)
 end
 
 -- The metres of each unit, as in Redis.
-local geo_unit = {m = 1, km = 1000, mi = 1609.34, ft = 0.3048}
+local geo_unit = { m = 1, km = 1000, mi = 1609.34, ft = 0.3048 }
 
 -- geo_metres(a, b): the distance of two places of GEOPOS, by Redis's own formula and radius.
 local function geo_metres(a, b)

@@ -7,7 +7,7 @@ local function geo_added(cells, added, is_new)
     made = { KEYS[1] }
   elseif added > 0 then
     redis.call('HINCRBY', KEYS[1], 'size', format('%d', added))
-    local at = expiry_at({KEYS[1]})
+    local at = expiry_at({ KEYS[1] })
     if at then
       expire(KEYS, at)
     end

@@ -20,7 +20,7 @@ local function geo_cells(now)
     end
   end
   if given ~= cells then
-    return nil, {-3, now, cells}
+    return nil, { -3, now, cells }
   end
   return cells, nil, is_new
 end
@@ -34,7 +34,7 @@ local function geo_groups(stride)
     for j = at + 1, last do
       args[#args + 1] = ARGV[j]
     end
-    groups[#groups + 1] = {KEYS[i], args}
+    groups[#groups + 1] = { KEYS[i], args }
     at = last + 1
   end
   return groups

@@ -34,8 +34,8 @@ local function geo_is_inside(at, place, shape)
   if shape[1] == 'radius' then
     return geo_metres(at, place) <= shape[2] * metre
   end
-  return geo_metres({at[1], place[2]}, at) <= shape[3] / 2 * metre
-    and geo_metres({at[1], place[2]}, place) <= shape[2] / 2 * metre
+  return geo_metres({ at[1], place[2] }, at) <= shape[3] / 2 * metre
+    and geo_metres({ at[1], place[2] }, place) <= shape[2] / 2 * metre
 end
 
 -- geo_ask(at, shape, order, most): the command that finds the first `most` members in the shape
@@ -43,8 +43,8 @@ end
 -- members otherwise. The caller sets its key, at [2].
 local function geo_ask(at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
-  local ask = {'GEOSEARCH', '', 'FROMLONLAT', at[1], at[2], 'BYRADIUS', format('%.17g', shape[2]), shape[4],
-    order, 'WITHDIST', 'WITHHASH', 'COUNT', format('%d', most)}
+  local ask = { 'GEOSEARCH', '', 'FROMLONLAT', at[1], at[2], 'BYRADIUS', format('%.17g', shape[2]), shape[4],
+    order, 'WITHDIST', 'WITHHASH', 'COUNT', format('%d', most) }
   if shape[1] == 'box' or width then
     ask[6] = 'BYBOX'
     ask[7] = format('%.17g', width or shape[2])

@@ -6,8 +6,8 @@
 -- Errors: none. O(waiters); Redis frees the memory in the background.
 --@flags allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  return {0, now}
+  return { 0, now }
 end
 waiters_wake_all(KEYS[2], KEYS[3], 0) -- first: the key may be their wait queue
 redis.call('UNLINK', KEYS[1])
-return {1, now}
+return { 1, now }

@@ -26,21 +26,21 @@ local STEPS, STEP_COUNT = 100, 100
 if match == '' then
   STEPS, STEP_COUNT, glob = 25, 10, '*'
 end
-local SCANS = {set = 'SSCAN', hash = 'HSCAN', zset = 'ZSCAN'}
+local SCANS = { set = 'SSCAN', hash = 'HSCAN', zset = 'ZSCAN' }
 local kind, _, size = key_state(KEYS[1])
 if kind == 'none' then
-  return {-1, now}
+  return { -1, now }
 elseif kind ~= 'list' and not SCANS[kind] then
-  return {-2, now, kind}
+  return { -2, now, kind }
 end
 local step, listed = string.match(ARGV[1], '^(%d+)%.?(%x*)$')
 if not step or (kind == 'list' and #step > 15) then
-  return {-3, now}
+  return { -3, now }
 end
-local usage = {'MEMORY', 'USAGE', KEYS[1]}
+local usage = { 'MEMORY', 'USAGE', KEYS[1] }
 local count = math.min(STEP_COUNT, STEP_BYTES * size / redis.call(unpack(usage)))
 count = math.max(1, math.floor(count * DEPTH / (DEPTH + depth)))
-local reply, bytes = {0, now, kind, '0'}, 0
+local reply, bytes = { 0, now, kind, '0' }, 0
 
 local function is_full()
   return (#reply - 4) / 3 >= limit or bytes >= PAGE_BYTES
@@ -76,7 +76,7 @@ local function page_step(from, after)
   end
   local elements, room, width = {}, PAGE_BYTES - bytes, kind == 'set' and 1 or 2
   for i = 1, #found[2], width do
-    local element = {found[2][i], width == 2 and found[2][i + 1] or ''}
+    local element = { found[2][i], width == 2 and found[2][i + 1] or '' }
     elements[#elements + 1] = element
     room = room - #element[1] - #element[2]
   end
@@ -114,7 +114,7 @@ for _ = 1, STEPS do
   cursor = kind == 'list' and page_range(cursor) or page_step(cursor, listed)
   listed = ''
   if not cursor then
-    return {-3, now}
+    return { -3, now }
   end
   if cursor == '0' or is_full() or out_of_time() then
     break

@@ -4,4 +4,4 @@
 -- The type is 'none' when there is no key.
 -- Errors: none. O(1).
 --@reads
-return {0, now, key_state(KEYS[1])}
+return { 0, now, key_state(KEYS[1]) }

@@ -4,18 +4,18 @@
 --       that resource (lib/waiters.lua); a key without a hash tag has neither
 -- ARGV[1]  in how many ms; '' for never
 --@reply 1: key_state
---@reply 0 absent
+--@reply -1 absent
 -- Errors: none. O(waiters).
 --@flags allow-oom
 local kind, _, size = key_state(KEYS[1])
 if kind == 'none' then
-  return {0, now}
+  return { -1, now }
 end
 if ARGV[1] == '' then
   redis.call('PERSIST', KEYS[1])
-  return {1, now, kind, -1, size}
+  return { 1, now, kind, -1, size }
 end
 local expires_at = now + tonumber(ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
 waiters_wake_all(KEYS[2], KEYS[3], ARGV[1] + 1) -- Redis removes a key after its instant, not at it
-return {1, now, kind, expires_at, size}
+return { 1, now, kind, expires_at, size }

@@ -3,7 +3,7 @@
 -- (ms; -1: never), and its size (elements, or bytes of a string; -1 for the type of a module).
 -- O(1). This module must not know which resource the key belongs to.
 --@shape key_state: type text, expires_at_ms int, size int
-local KEY_SIZES = {string = 'STRLEN', list = 'LLEN', set = 'SCARD', zset = 'ZCARD', hash = 'HLEN', stream = 'XLEN'}
+local KEY_SIZES = { string = 'STRLEN', list = 'LLEN', set = 'SCARD', zset = 'ZCARD', hash = 'HLEN', stream = 'XLEN' }
 local function key_state(key)
   local kind = redis.call('TYPE', key).ok
   local size = KEY_SIZES[kind]

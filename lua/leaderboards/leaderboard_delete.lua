@@ -5,7 +5,7 @@
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
 if not read_board(KEYS[1]) then
-  return {-1, now}
+  return { -1, now }
 end
 redis.call('UNLINK', unpack(KEYS))
-return {1, now}
+return { 1, now }

@@ -6,6 +6,6 @@
 --@reads
 local board = read_board(KEYS[1])
 if not board then
-  return {-1, now}
+  return { -1, now }
 end
 return board_reply(0, now, board.text, redis.call('ZCARD', KEYS[3]), board.max)

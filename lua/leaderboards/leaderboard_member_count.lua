@@ -7,7 +7,7 @@
 --@reads
 local board = read_board(KEYS[1])
 if not board then
-  return {-1, now}
+  return { -1, now }
 end
 local first, behind = range_of(KEYS[2], #board.names, ARGV[1], ARGV[2])
-return {0, now, behind - first}
+return { 0, now, behind - first }

@@ -7,8 +7,8 @@
 local board = read_board(KEYS[1])
 local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then
-  return {board and -2 or -1, now}
+  return { board and -2 or -1, now }
 end
 redis.call('ZREM', KEYS[3], place .. ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
-return {1, now}
+return { 1, now }

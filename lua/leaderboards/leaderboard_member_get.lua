@@ -8,7 +8,7 @@
 local board = read_board(KEYS[1])
 local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then
-  return {board and -2 or -1, now}
+  return { board and -2 or -1, now }
 end
 local element = place .. ARGV[1]
-return {0, now, board.text, position_of(KEYS[3], element, #board.names, ARGV[2]), element}
+return { 0, now, board.text, position_of(KEYS[3], element, #board.names, ARGV[2]), element }

@@ -23,7 +23,7 @@ end
 local order, least, most = ARGV[3] or 'desc', ARGV[4] or '', ARGV[5] or ''
 local board = read_board(KEYS[1])
 if not board then
-  return {-1, now}
+  return { -1, now }
 end
 local first, behind = range_of(KEYS[2], #board.names, least, most)
 if order == 'asc' then

@@ -10,9 +10,9 @@
 --@reads
 local board = read_board(KEYS[1])
 if not board then
-  return {-1, now}
+  return { -1, now }
 end
-local reply = {0, now, board.text}
+local reply = { 0, now, board.text }
 for i, place in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 2))) do
   local element = place and checked_place(place, #board.names) .. ARGV[i + 1]
   reply[#reply + 1] = element and position_of(KEYS[3], element, #board.names, ARGV[1]) or -1

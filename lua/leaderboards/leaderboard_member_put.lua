@@ -45,9 +45,9 @@ local member, adds = ARGV[1], ARGV[2] == 'add'
 local board = read_board(KEYS[1], known)
 local is_new = not board
 if is_new and #ARGV > 4 then
-  return {-1, now}
+  return { -1, now }
 end
-board = board or {names = {ARGV[3]}, text = ARGV[3], last = 0}
+board = board or { names = { ARGV[3] }, text = ARGV[3], last = 0 }
 local old = not is_new and read_place(KEYS[2], member, #board.names)
 
 local given = {}
@@ -63,7 +63,7 @@ for i, name in ipairs(board.names) do
   given[name] = nil
 end
 if next(given) then
-  local reply = {-3, now, board.text}
+  local reply = { -3, now, board.text }
   for name in pairs(given) do
     reply[#reply + 1] = name
   end
@@ -72,7 +72,7 @@ end
 local most = form_of(#scores)
 for i, score in ipairs(scores) do
   if score < 0 or score > most then
-    return {-2, now, board.names[i], adds and before and before[i] or 0, changes[i], most}
+    return { -2, now, board.names[i], adds and before and before[i] or 0, changes[i], most }
   end
 end
 
@@ -83,7 +83,7 @@ end
 local element = place .. member
 if board.max and not old and redis.call('ZCARD', KEYS[3]) >= board.max
     and redis.call('ZLEXCOUNT', KEYS[3], '(' .. element, '+') == 0 then
-  return {0, now, board.text, -1, element}
+  return { 0, now, board.text, -1, element }
 end
 
 if is_new then
@@ -110,4 +110,4 @@ if not is_same then
     drop_last(KEYS[2], KEYS[3], #scores, size - board.max)
   end
 end
-return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element) or -1, element}
+return { old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element) or -1, element }

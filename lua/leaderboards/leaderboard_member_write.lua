@@ -23,9 +23,9 @@ local first_put = named + 4 + removals
 local board = read_board(KEYS[1])
 local is_new = not board
 if is_new and named ~= 1 then
-  return {-1, now}
+  return { -1, now }
 end
-board = board or {names = {ARGV[2]}, text = ARGV[2], last = 0}
+board = board or { names = { ARGV[2] }, text = ARGV[2], last = 0 }
 
 -- For each dimension of the board: how far behind the member its score is in ARGV; nil: the score
 -- is 0.
@@ -38,21 +38,21 @@ for d, name in ipairs(board.names) do
   end
 end
 if known < named then
-  return {-3, now, board.text}
+  return { -3, now, board.text }
 end
 local dimensions, most = #board.names, form_of(#board.names)
 if largest > most then
-  return {-2, now, most}
+  return { -2, now, most }
 end
 
-local members, leave = {}, {unpack(ARGV, named + 4, first_put - 1)}
+local members, leave = {}, { unpack(ARGV, named + 4, first_put - 1) }
 for i = first_put, #ARGV, named + 1 do
   members[#members + 1] = ARGV[i]
 end
 local size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if is_new and #members == 0 then
-  return {1, now, 0, 0, 0, 0, 0}
+  return { 1, now, 0, 0, 0, 0, 0 }
 end
 local places = not is_new and #members > 0 and redis.call('HMGET', KEYS[2], unpack(members)) or {}
 local places_left = not is_new and #leave > 0 and redis.call('HMGET', KEYS[2], unpack(leave)) or {}
@@ -112,4 +112,4 @@ local dropped = 0
 if board.max and size > board.max then
   dropped = drop_last(KEYS[2], KEYS[3], dimensions, size - board.max)
 end
-return {1, now, #members - updated, updated, removed, dropped, size - dropped}
+return { 1, now, #members - updated, updated, removed, dropped, size - dropped }

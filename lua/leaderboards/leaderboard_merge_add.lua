@@ -15,10 +15,10 @@ local board = read_board(KEYS[1])
 local is_fit = board and board.text == ARGV[5]
 if not is_fit then
   redis.call('UNLINK', KEYS[3])
-  return {board and -2 or -1, now, number - 1, board and board.text or '', ARGV[5]}
+  return { board and -2 or -1, now, number - 1, board and board.text or '', ARGV[5] }
 end
 if redis.call('HLEN', KEYS[3]) ~= tonumber(ARGV[6]) then
-  return {-3, now}
+  return { -3, now }
 end
 local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', format('%d', MERGE_STEP))
 return merge_add(now, KEYS[3], step[1], step[2], board.names, number, weight, aggregate, ARGV[7] == 'intersection')

@@ -14,15 +14,15 @@ local first
 for i = 3, #KEYS do
   local source = read_board(KEYS[i])
   if not source then
-    return {-1, now, i - 3}
+    return { -1, now, i - 3 }
   end
   first = first or source
   if source.text ~= first.text then
-    return {-2, now, i - 3, source.text, first.text}
+    return { -2, now, i - 3, source.text, first.text }
   end
 end
 local board = read_board(KEYS[1])
 if board and board.text ~= first.text and redis.call('ZCARD', KEYS[2]) > 0 then
-  return {-2, now, -1, board.text, first.text}
+  return { -2, now, -1, board.text, first.text }
 end
-return {0, now, first.text}
+return { 0, now, first.text }

@@ -12,15 +12,15 @@
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); Redis frees the old members in the
 -- background.
 --@idempotent
-local size, board_keys = tonumber(ARGV[2]), {KEYS[1], KEYS[2], KEYS[3]}
+local size, board_keys = tonumber(ARGV[2]), { KEYS[1], KEYS[2], KEYS[3] }
 local board = read_board(KEYS[1])
 local old_size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if board and board.text ~= ARGV[1] and old_size > 0 then
-  return {-2, now, -1, board.text, ARGV[1]}
+  return { -2, now, -1, board.text, ARGV[1] }
 end
 if redis.call('HLEN', KEYS[4]) ~= size or redis.call('ZCARD', KEYS[5]) ~= size then
-  return {-3, now}
+  return { -3, now }
 end
 local excess = board and board.max and size - board.max or 0
 if excess > 0 then
@@ -30,7 +30,7 @@ if excess > DROP_STEP then
   for i = 4, 5 do
     redis.call('PEXPIRE', KEYS[i], '60000')
   end
-  return {0, now, size}
+  return { 0, now, size }
 end
 redis.call('UNLINK', KEYS[2], KEYS[3])
 if size > 0 then

@@ -15,9 +15,9 @@
 local number = tonumber(ARGV[2])
 local board = read_board(KEYS[1])
 if not board then
-  return {-1, now, number - 1}
+  return { -1, now, number - 1 }
 elseif board.text ~= ARGV[3] then
-  return {-2, now, number - 1, board.text, ARGV[3]}
+  return { -2, now, number - 1, board.text, ARGV[3] }
 end
 local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', format('%d', MERGE_STEP))
-return {0, now, step[1], step[2]}
+return { 0, now, step[1], step[2] }

@@ -14,7 +14,7 @@
 -- return more.
 local STEP, KEPT_MS = 50, 60000
 if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[3]) or redis.call('ZCARD', KEYS[2]) ~= tonumber(ARGV[4]) then
-  return {-3, now}
+  return { -3, now }
 end
 local step = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', format('%d', STEP))
 local found, names, needed = step[2], names_of(ARGV[2]), tonumber(ARGV[5])
@@ -26,7 +26,7 @@ for i = 1, #found, 2 do
     remove[#remove + 1] = found[i]
   elseif too_large then
     redis.call('UNLINK', KEYS[1], KEYS[2])
-    return {-4, now, found[i], names[too_large] or ''}
+    return { -4, now, found[i], names[too_large] or '' }
   else
     add[#add + 1] = '0'
     add[#add + 1] = place .. found[i]
@@ -40,4 +40,4 @@ if #remove > 0 then
 end
 redis.call('PEXPIRE', KEYS[1], format('%d', KEPT_MS))
 redis.call('PEXPIRE', KEYS[2], format('%d', KEPT_MS))
-return {0, now, step[1], redis.call('ZCARD', KEYS[2]), redis.call('HLEN', KEYS[1])}
+return { 0, now, step[1], redis.call('ZCARD', KEYS[2]), redis.call('HLEN', KEYS[1]) }

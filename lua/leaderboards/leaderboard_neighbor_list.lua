@@ -9,7 +9,7 @@
 local board = read_board(KEYS[1])
 local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then
-  return {board and -2 or -1, now}
+  return { board and -2 or -1, now }
 end
 local count, size = tonumber(ARGV[2]), redis.call('ZCARD', KEYS[3])
 local position = position_of(KEYS[3], place .. ARGV[1], #board.names, ARGV[3])

@@ -9,7 +9,7 @@
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n).
 local board = read_board(KEYS[1])
 if not board then
-  return {-1, now}
+  return { -1, now }
 end
 local size = redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, if it is not a sorted set
 local max, at = board.max, expiry_at(KEYS)
@@ -18,7 +18,7 @@ if ARGV[2] ~= '' then
   redis.call('HLEN', KEYS[2])
   size = bound(board, size, max)
   if not size then
-    return {2, now}
+    return { 2, now }
   end
 end
 expire(KEYS, expiry_after(ARGV[1], now, at))

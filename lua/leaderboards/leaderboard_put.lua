@@ -14,14 +14,14 @@ local board, max = read_board(KEYS[1]), tonumber(ARGV[3])
 local size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if board and board.text ~= ARGV[1] and size > 0 then
-  return {-1, now, board.text}
+  return { -1, now, board.text }
 elseif not board then
   redis.call('UNLINK', KEYS[2], KEYS[3])
   size = 0
 else
   size = bound(board, size, max)
   if not size then
-    return {3, now}
+    return { 3, now }
   end
 end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1])

@@ -29,7 +29,7 @@ end
 -- names_of(text): the names in a text with a line for each.
 local function names_of(text)
   if not string.find(text, '\n', 1, true) then
-    return {text}
+    return { text }
   end
   local names = {}
   for name in string.gmatch(text, '[^\n]+') do
@@ -54,7 +54,7 @@ local function read_board(key, f)
     not_a_board()
   end
   local names = names_of(f[1])
-  return {names = names, text = f[1], last = last, max = max or nil}
+  return { names = names, text = f[1], last = last, max = max or nil }
 end
 
 -- board_reply(outcome, now, text, size, max): the reply that describes the board of KEYS.
@@ -62,7 +62,7 @@ end
 -- script that writes reads the size first: the ranks may have another type.
 --@shape leaderboard: dimensions text, size int, max_members int, expires_at_ms int
 local function board_reply(outcome, now, text, size, max)
-  return {outcome, now, text, size, max or -1, expiry_reply(expiry_at(KEYS))}
+  return { outcome, now, text, size, max or -1, expiry_reply(expiry_at(KEYS)) }
 end
 
 -- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks,
@@ -136,7 +136,7 @@ local function place_of(scores, arrival)
 end
 local function scores_of(place, dimensions)
   local most, _, format = form_of(dimensions)
-  local words, scores = {struct.unpack(format, place)}, {}
+  local words, scores = { struct.unpack(format, place) }, {}
   for i = 1, dimensions do
     scores[i] = most - words[i]
   end

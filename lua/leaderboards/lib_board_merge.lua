@@ -72,5 +72,5 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
     redis.call('HSET', key, unpack(write))
   end
   redis.call('PEXPIRE', key, format('%d', MERGE_KEPT_MS))
-  return {0, now, cursor, redis.call('HLEN', key)}
+  return { 0, now, cursor, redis.call('HLEN', key) }
 end

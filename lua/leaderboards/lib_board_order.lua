@@ -88,11 +88,11 @@ end
 local function page_at(now, ranks, board, order, first, behind, offset, count)
   local from, to, elements = first + offset, math.min(first + offset + count, behind) - 1, {}
   if from > to then
-    return {0, now, board.text, -1, from, elements}
+    return { 0, now, board.text, -1, from, elements }
   elseif order == 'desc' then
     elements = redis.call('ZRANGE', ranks, format('%d', from), format('%d', to))
   else
     elements = ascending(ranks, from, to, #board.names)
   end
-  return {0, now, board.text, to + 1 < behind and offset + #elements or -1, from, elements}
+  return { 0, now, board.text, to + 1 < behind and offset + #elements or -1, from, elements }
 end

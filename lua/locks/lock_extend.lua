@@ -14,7 +14,7 @@ if granted then
   granted[5] = grant and lock_grant_until(lock, grant)
   return grant and granted
 elseif not grant then
-  return {-1, now}
+  return { -1, now }
 end
 local ttl_ms = tonumber(ARGV[1])
 local waiters = is_awaited and waiters_read(KEYS[1], KEYS[3], now, '')
@@ -25,4 +25,4 @@ if waiters then
   lock_serve(lock, waiters)
 end
 local fence = grant.fence and tonumber(grant.fence) or lock.fence
-return {1, now, fence, grant.tokens and #grant.tokens or lock.holds, now + ttl_ms}, true, ttl_ms
+return { 1, now, fence, grant.tokens and #grant.tokens or lock.holds, now + ttl_ms }, true, ttl_ms

@@ -11,7 +11,7 @@
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_count(KEYS[3])
 if not lock then
-  return {-1, now, waiters, KEYS[4] and fence_last(KEYS[4]) or 0}
+  return { -1, now, waiters, KEYS[4] and fence_last(KEYS[4]) or 0 }
 end
 local first
 if waiters > 0 and not KEYS[4] then

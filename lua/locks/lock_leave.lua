@@ -28,4 +28,4 @@ for _, n in ipairs(names) do
   end
   lock_serve(is_held and n.lock or nil, n.waiters)
 end
-return {1, now}
+return { 1, now }

@@ -8,7 +8,7 @@
 -- the page, the reply has one waiter more.
 -- Errors: WRONGTYPE. O(log waiters + page).
 --@reads
-local reply = {0, now, waiters_read(KEYS[1], KEYS[2], now, '').called[1] or ''}
+local reply = { 0, now, waiters_read(KEYS[1], KEYS[2], now, '').called[1] or '' }
 local from = ARGV[1] == '0' and WAITING or '(' .. ARGV[1]
 local limit = format('%d', ARGV[2] + 1)
 local page = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')

@@ -10,8 +10,8 @@
 --   4  ...:users       hash: user to the quantity that is held and confirmed
 -- A claim is the instant at which its hold ends, a dot, and random digits.
 local sale_key, claims_key, holds_key, users_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local sale_keys = {sale_key, claims_key, holds_key, users_key}
-local SALE_SETTINGS = {'opens_at_ms', 'closes_at_ms', 'stock', 'per_user', 'hold_ms', 'retention_ms'}
+local sale_keys = { sale_key, claims_key, holds_key, users_key }
+local SALE_SETTINGS = { 'opens_at_ms', 'closes_at_ms', 'stock', 'per_user', 'hold_ms', 'retention_ms' }
 local SETTLED_MOST = 100
 
 -- read_sale(): the settings and counts of the sale, nil without a sale. Fails when a key has
@@ -19,7 +19,8 @@ local SETTLED_MOST = 100
 local function read_sale()
   local f = redis.call('HMGET', sale_key, 'held', 'confirmed', unpack(SALE_SETTINGS))
   local least = math.min(redis.call('HLEN', claims_key), redis.call('ZCARD', holds_key), redis.call('HLEN', users_key))
-  local sale, is_whole = {held = tonumber(f[1] or ''), confirmed = tonumber(f[2] or ''), has_all_keys = least > 0}, true
+  local is_whole = true
+  local sale = { held = tonumber(f[1] or ''), confirmed = tonumber(f[2] or ''), has_all_keys = least > 0 }
   for i, name in ipairs(SALE_SETTINGS) do
     sale[name] = tonumber(f[i + 2] or '')
     is_whole = is_whole and sale[name]
@@ -39,7 +40,7 @@ local function claim_of(record)
   if not state then
     return nil
   end
-  return {state = state, quantity = tonumber(quantity), expires_at_ms = tonumber(expires_at_ms), user = user}
+  return { state = state, quantity = tonumber(quantity), expires_at_ms = tonumber(expires_at_ms), user = user }
 end
 
 -- is_claim(text): whether the text has the form of a claim, so that it may have been one before.
@@ -107,12 +108,12 @@ end
 -- Keys that an earlier sale left, when only its first key was deleted, are removed; Redis frees
 -- their memory in the background. O(SETTLED_MOST log n).
 local function change(sale, now)
-  local wanted, is_settled = {held = 0, confirmed = 0}, true
+  local wanted, is_settled = { held = 0, confirmed = 0 }, true
   for i, name in ipairs(SALE_SETTINGS) do
     wanted[name] = tonumber(ARGV[i]) or sale[name]
   end
   if wanted.closes_at_ms > 0 and wanted.closes_at_ms <= wanted.opens_at_ms then
-    return {-3, now}
+    return { -3, now }
   end
   if not sale then
     redis.call('UNLINK', claims_key, holds_key, users_key)
@@ -123,7 +124,7 @@ local function change(sale, now)
       return sale_reply(sale, is_settled and -2 or 0, now)
     end
   end
-  local fields = {'held', format('%d', wanted.held), 'confirmed', format('%d', wanted.confirmed)}
+  local fields = { 'held', format('%d', wanted.held), 'confirmed', format('%d', wanted.confirmed) }
   for _, name in ipairs(SALE_SETTINGS) do
     fields[#fields + 1] = name
     fields[#fields + 1] = format('%d', wanted[name])

@@ -18,10 +18,10 @@ if granted then
   granted[6] = c and c.state == 'confirmed' and 1 or 0
   return c and (c.state == 'confirmed' or c.state == 'held' and c.expires_at_ms > now) and granted
 elseif not sale then
-  return {-1, now}
+  return { -1, now }
 end
 if now < sale.opens_at_ms or sale.closes_at_ms > 0 and now >= sale.closes_at_ms then
-  return {-2, now, sale.opens_at_ms, sale.closes_at_ms}
+  return { -2, now, sale.opens_at_ms, sale.closes_at_ms }
 end
 
 local is_settled = settle(sale, now)
@@ -29,11 +29,11 @@ local has = tonumber(redis.call('HGET', users_key, user) or '0')
 local remaining = sale.stock - sale.held - sale.confirmed
 local is_over_limit = sale.per_user > 0 and has + quantity > sale.per_user
 if (is_over_limit or remaining < quantity) and not is_settled then
-  return {0, now}
+  return { 0, now }
 elseif is_over_limit then
-  return {-3, now, has, sale.per_user}
+  return { -3, now, has, sale.per_user }
 elseif remaining < quantity then
-  return {-4, now, remaining, sale.held}
+  return { -4, now, remaining, sale.held }
 end
 
 local expires_at_ms = now + sale.hold_ms
@@ -46,4 +46,4 @@ local sale_expires_at = not sale.has_all_keys and expiry_at(sale_keys)
 if sale_expires_at then -- the other keys may be new
   expire(sale_keys, sale_expires_at)
 end
-return {1, now, claim, expires_at_ms, remaining - quantity, 0}, true, sale.hold_ms
+return { 1, now, claim, expires_at_ms, remaining - quantity, 0 }, true, sale.hold_ms

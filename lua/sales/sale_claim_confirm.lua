@@ -8,21 +8,21 @@
 --@idempotent
 local sale = read_sale()
 if not sale then
-  return {-1, now}
+  return { -1, now }
 end
 local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
 if not c then
-  return {is_claim(ARGV[1]) and -3 or -2, now}
+  return { is_claim(ARGV[1]) and -3 or -2, now }
 end
 if c.state == 'confirmed' then
-  return {0, now, c.user, c.quantity}
+  return { 0, now, c.user, c.quantity }
 end
 if c.state == 'released' or c.expires_at_ms <= now then
-  return {-3, now}
+  return { -3, now }
 end
 redis.call('HSET', claims_key, ARGV[1],
-  table.concat({'confirmed', format('%d', c.quantity), format('%d', c.expires_at_ms), c.user}, ' '))
+  table.concat({ 'confirmed', format('%d', c.quantity), format('%d', c.expires_at_ms), c.user }, ' '))
 redis.call('ZREM', holds_key, ARGV[1])
 redis.call('HINCRBY', sale_key, 'held', format('%d', -c.quantity))
 redis.call('HINCRBY', sale_key, 'confirmed', format('%d', c.quantity))
-return {1, now, c.user, c.quantity}
+return { 1, now, c.user, c.quantity }

@@ -9,17 +9,17 @@
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 claims, for a millisecond.
 --@reads
 if not read_sale() then
-  return {-1, now}
+  return { -1, now }
 end
 local claims, next_cursor = scan_page('HSCAN', claims_key, ARGV[1], '', tonumber(ARGV[2]))
 if not claims then
-  return {-2, now}
+  return { -2, now }
 end
-local reply = {0, now, next_cursor}
+local reply = { 0, now, next_cursor }
 for i, record in ipairs(#claims > 0 and redis.call('HMGET', claims_key, unpack(claims)) or {}) do
   local c = claim_of(record)
   if c and (c.state == 'confirmed' or c.state == 'held' and c.expires_at_ms > now) then
-    for _, value in ipairs({claims[i], c.state, c.quantity, c.expires_at_ms, c.user}) do
+    for _, value in ipairs({ claims[i], c.state, c.quantity, c.expires_at_ms, c.user }) do
       reply[#reply + 1] = value
     end
   end

@@ -8,23 +8,23 @@
 --@flags allow-oom
 local sale = read_sale()
 if not sale then
-  return {-1, now}
+  return { -1, now }
 end
 local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
 if c and c.state == 'confirmed' then
-  return {-3, now}
+  return { -3, now }
 end
 if not c or c.expires_at_ms <= now then
-  return {is_claim(ARGV[1]) and -4 or -2, now}
+  return { is_claim(ARGV[1]) and -4 or -2, now }
 end
 if c.state == 'released' then
-  return {0, now}
+  return { 0, now }
 end
 if redis.call('HINCRBY', users_key, c.user, format('%d', -c.quantity)) <= 0 then
   redis.call('HDEL', users_key, c.user)
 end
 redis.call('HINCRBY', sale_key, 'held', format('%d', -c.quantity))
 local known_until_ms = format('%d', math.min(c.expires_at_ms, now + 60000))
-redis.call('HSET', claims_key, ARGV[1], table.concat({'released', '0', known_until_ms, c.user}, ' '))
+redis.call('HSET', claims_key, ARGV[1], table.concat({ 'released', '0', known_until_ms, c.user }, ' '))
 redis.call('ZADD', holds_key, known_until_ms, ARGV[1])
-return {1, now}
+return { 1, now }

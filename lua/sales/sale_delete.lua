@@ -4,7 +4,7 @@
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
 if not read_sale() then
-  return {-1, now}
+  return { -1, now }
 end
 redis.call('UNLINK', unpack(sale_keys))
-return {1, now}
+return { 1, now }

@@ -7,7 +7,7 @@
 --@flags allow-oom
 local sale = read_sale()
 if not sale then
-  return {-1, now}
+  return { -1, now }
 end
 local is_settled = settle(sale, now)
 local reply = sale_reply(sale, 0, now)

@@ -7,6 +7,6 @@
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 local sale = read_sale()
 if not sale then
-  return {-1, now}
+  return { -1, now }
 end
 return change(sale, now)

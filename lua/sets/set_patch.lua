@@ -2,12 +2,12 @@
 -- KEYS[1]  the set
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
 --@reply 1: set
---@reply 0 absent
+--@reply -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
 local state = set_state(KEYS[1], now)
 if state[3] == 0 then
-  return { 0, now }
+  return { -1, now }
 end
 local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
 expire(KEYS, at)

@@ -3,6 +3,6 @@
 --@reply 0: daemons int
 -- O(1).
 --@reads
-local command = {'PUBSUB', 'SHARDNUMSUB', KEYS[1]}
+local command = { 'PUBSUB', 'SHARDNUMSUB', KEYS[1] }
 local counts = redis.call(unpack(command))
-return {0, now, counts[2]}
+return { 0, now, counts[2] }

@@ -9,7 +9,7 @@
 -- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each key that exists.
 --@flags allow-oom
 if redis.call('EXISTS', unpack(KEYS)) == 0 then
-  return {0, now}
+  return { 0, now }
 end
 for i = tonumber(ARGV[2]), #KEYS do
   local head = redis.call('GETRANGE', KEYS[i], '0', '3')
@@ -18,4 +18,4 @@ for i = tonumber(ARGV[2]), #KEYS do
   end
 end
 redis.call('UNLINK', unpack(KEYS))
-return {1, now}
+return { 1, now }

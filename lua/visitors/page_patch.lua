@@ -30,4 +30,4 @@ elseif is_kept and not keep then
   redis.pcall('EXPIRE', page_key, format('%d', tonumber(ARGV[3]) + DAY_S))
 end
 local total = keep and (views or redis.call('PFCOUNT', total_key)) or -1
-return {keep ~= is_kept and 1 or 0, now, total}
+return { keep ~= is_kept and 1 or 0, now, total }

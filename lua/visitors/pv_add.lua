@@ -14,13 +14,13 @@
 --@idempotent
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, ARGV[2]) then
-  return {-1, now}
+  return { -1, now }
 end
 local before = views_of(KEYS[1])
 local total, has_total = views_of(total_key)
 local most = math.max(before, total)
 if most + tonumber(ARGV[4]) > VIEWS_MOST then
-  return {-2, now, most}
+  return { -2, now, most }
 end
 if has_total then
   redis.call('INCRBY', total_key, ARGV[4])
@@ -31,4 +31,4 @@ local day, today = tonumber(ARGV[1]), day_of(now)
 if before == 0 or day ~= today then
   page_keep(page_key, today, day, ARGV[3])
 end
-return {1, now, count, day}
+return { 1, now, count, day }

@@ -8,10 +8,10 @@
 -- Errors: WRONGTYPE (MGET would read another type as 0). O(N).
 --@reads
 if day_is_wrong(now, ARGV[1]) then
-  return {-1, now}
+  return { -1, now }
 end
 local total, has_total = views_of(table.remove(KEYS))
-local reply = {0, now, has_total and total or -1}
+local reply = { 0, now, has_total and total or -1 }
 for i = 1, #KEYS do
   reply[i + 3] = views_of(KEYS[i])
 end

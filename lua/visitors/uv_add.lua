@@ -29,7 +29,7 @@ end
 --@operation
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, ARGV[2]) then
-  return {-1, now}
+  return { -1, now }
 end
 local has_total = total_is_sketch(total_key)
 local changed = redis.call('PFADD', KEYS[1], unpack(ARGV, 4))
@@ -44,4 +44,4 @@ local day, today = tonumber(ARGV[1]), day_of(now)
 if is_new or day ~= today then
   page_keep(page_key, today, day, ARGV[3])
 end
-return {1, now, changed, day}
+return { 1, now, changed, day }

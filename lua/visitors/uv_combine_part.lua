@@ -10,11 +10,11 @@
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@flags allow-oom
 if day_is_wrong(now, ARGV[1]) then
-  return {-1, now}
+  return { -1, now }
 end
 local size = tonumber(ARGV[2])
 redis.call('PFMERGE', KEYS[1], unpack(KEYS, 2))
-local reply = {0, now, redis.call('GET', KEYS[1])}
+local reply = { 0, now, redis.call('GET', KEYS[1]) }
 redis.call('UNLINK', KEYS[1])
 for first = 2, #KEYS, size do
   reply[#reply + 1] = redis.call('PFCOUNT', unpack(KEYS, first, first + size - 1))

@@ -12,4 +12,4 @@ for i = 2, #ARGV do
 end
 local count = redis.call('PFCOUNT', KEYS[1])
 redis.call('UNLINK', KEYS[1], KEYS[2])
-return {0, now, count}
+return { 0, now, count }

@@ -14,14 +14,14 @@
 -- 'no-writes' script.
 --@looks
 if day_is_wrong(now, ARGV[1]) then
-  return {-1, now}
+  return { -1, now }
 end
 local size, total = tonumber(ARGV[2]), -1
 if ARGV[3] == '1' then
   local total_key = table.remove(KEYS)
   total = total_is_sketch(total_key) and redis.call('PFCOUNT', total_key) or -1
 end
-local reply = {0, now, total, redis.call('PFCOUNT', unpack(KEYS))}
+local reply = { 0, now, total, redis.call('PFCOUNT', unpack(KEYS)) }
 if size >= #KEYS then -- one group is all together
   reply[5] = reply[4]
   return reply

@@ -17,7 +17,7 @@
 --@idempotent
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, ARGV[1]) then
-  return {-1, now}
+  return { -1, now }
 end
 local days, merged = tonumber(ARGV[2]), 0
 local has_total, written = total_is_sketch(total_key), {}
@@ -40,4 +40,4 @@ end
 if merged > 0 then
   page_keep(page_key, day_of(now), tonumber(ARGV[4]) + days - 1, ARGV[3])
 end
-return {merged > 0 and 1 or 0, now, merged, tonumber(ARGV[4]), days}
+return { merged > 0 and 1 or 0, now, merged, tonumber(ARGV[4]), days }

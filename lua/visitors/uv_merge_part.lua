@@ -10,10 +10,10 @@
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@flags allow-oom
 if day_is_wrong(now, ARGV[1]) then
-  return {-1, now}
+  return { -1, now }
 end
 local days = tonumber(ARGV[2])
-local reply = {0, now}
+local reply = { 0, now }
 for day = 1, days do
   local sources = {}
   for i = 1 + day, #KEYS, days do

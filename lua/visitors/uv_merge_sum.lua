@@ -32,4 +32,4 @@ end
 if merged > 0 then
   page_keep(page_key, day_of(now), first_day + days - 1, ARGV[1])
 end
-return {merged > 0 and 1 or 0, now, merged, first_day, days}
+return { merged > 0 and 1 or 0, now, merged, first_day, days }

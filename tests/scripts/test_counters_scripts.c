@@ -230,7 +230,7 @@ TEST(what_is_not_there_is_neither_changed_nor_removed)
 {
 	unchanged(&r, {
 		run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("60000"));
-		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(outcome(&r), COUNTER_PATCH_ABSENT);
 		run(&r, &counter_delete_script, KEYS(COUNTERS), ARGS());
 		assert_int_equal(outcome(&r), 0);
 	});

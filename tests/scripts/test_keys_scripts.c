@@ -49,7 +49,7 @@ TEST(keys_are_deleted_and_given_a_time)
 {
 	unchanged(&r, run(&r, &key_delete_script, KEYS(KEY), ARGS()));
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1000"));
-	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(outcome(&r), KEY_TTL_PUT_ABSENT);
 	server_command(&r, "SADD %s a b", KEY);
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("3155760000000"));
 	assert_int_equal(outcome(&r), 1);

@@ -270,7 +270,7 @@ TEST(what_is_not_there_is_neither_changed_nor_removed)
 {
 	unchanged(&r, {
 		run(&r, &set_patch_script, KEYS(A), ARGS("60000"));
-		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(outcome(&r), SET_PATCH_ABSENT);
 		run(&r, &set_delete_script, KEYS(A), ARGS());
 		assert_int_equal(outcome(&r), 0);
 	});
