@@ -5,4 +5,5 @@
 -- The bit is 0 beyond the end.
 -- Errors: WRONGTYPE. O(1).
 --@reads
-return { 0, now, redis.call('GETBIT', KEYS[1], ARGV[1]) }
+local offset = ARGV[1]
+return { 0, now, redis.call('GETBIT', KEYS[1], offset) }

@@ -5,4 +5,5 @@
 --@reply 1: previous int
 -- Errors: WRONGTYPE, nothing done. O(1), and 0.5 ms per MiB that it grows: the caller bounds the
 -- offset.
-return { 1, now, redis.call('SETBIT', KEYS[1], ARGV[1], ARGV[2]) }
+local offset, value = ARGV[1], ARGV[2]
+return { 1, now, redis.call('SETBIT', KEYS[1], offset, value) }

@@ -10,18 +10,19 @@
 -- last_bit, in bits ('' stays ''); next_bit is -1 at the end.
 -- Errors: WRONGTYPE. It reads at most STEP_BITS.
 --@reads
+local bit, from, to, unit = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local bytes = redis.call('STRLEN', KEYS[1])
-local endless = ARGV[3] == ''
-local first, last = bit_range(bytes, ARGV[2], endless and '-1' or ARGV[3], ARGV[4])
+local endless = to == ''
+local first, last = bit_range(bytes, from, endless and '-1' or to, unit)
 -- BITPOS would answer with a bit before the range, or with none.
 if first > last then
-  return { 0, now, endless and ARGV[1] == '0' and first or -1, -1, -1 }
+  return { 0, now, endless and bit == '0' and first or -1, -1, -1 }
 end
 local stop = math.min(last, first + STEP_BITS - 1)
-local found = redis.call('BITPOS', KEYS[1], ARGV[1], format('%d', first), format('%d', stop), 'BIT')
+local found = redis.call('BITPOS', KEYS[1], bit, format('%d', first), format('%d', stop), 'BIT')
 if found < 0 and stop < last then
   return { 0, now, -1, stop + 1, last }
-elseif found < 0 and endless and ARGV[1] == '0' then
+elseif found < 0 and endless and bit == '0' then
   found = last + 1
 end
 return { 0, now, found, -1, -1 }

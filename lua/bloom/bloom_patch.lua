@@ -6,10 +6,11 @@
 --@reply -2 more_keys: bloom_more
 -- Errors: WRONGTYPE, nothing done. O(segments).
 --@flags allow-oom
+local ttl = ARGV[1]
 local filter = bloom_read()
 if not filter then
   return { -1, now }
 elseif #KEYS - 1 < filter.segments then
   return { -2, now, filter.segments }
 end
-return bloom_reply(ARGV[1] == '' and 0 or 1, now, filter, bloom_expire(filter, now, ARGV[1]))
+return bloom_reply(ttl == '' and 0 or 1, now, filter, bloom_expire(filter, now, ttl))

@@ -13,6 +13,7 @@
 -- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon
 -- with waiters has died; Redis frees the memory in the background.
 --@flags allow-oom
+local if_match, if_none_match = ARGV[2], ARGV[3]
 local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
 local fence = tonumber(ARGV[1])
 
@@ -22,7 +23,7 @@ end
 if not version and not ticket then
   return { 0, now }
 end
-if (ARGV[2] ~= '' and not cache_is_listed(ARGV[2], version)) or cache_is_listed(ARGV[3], version) then
+if (if_match ~= '' and not cache_is_listed(if_match, version)) or cache_is_listed(if_none_match, version) then
   return { -3, now, version or '' }
 end
 if ticket and redis.call('EXISTS', KEYS[4]) == 1 then

@@ -17,6 +17,7 @@
 -- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes, O(log waiters) for a request that
 -- waits, O(waiters) when a daemon with waiters has died.
 --@idempotent proof
+local given, waiter = ARGV[1], ARGV[3]
 local version = cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 if granted then
@@ -28,20 +29,20 @@ if version then
 end
 local waited_us = tonumber(ARGV[5] or '0')
 if not ticket and waited_us == 0 then
-  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', format('%d', expires_at))
-  return { 1, now, ARGV[1], expires_at }, true, expires_at - now
+  redis.call('SET', KEYS[2], given, 'PXAT', format('%d', expires_at))
+  return { 1, now, given, expires_at }, true, expires_at - now
 end
 local ends_at = ticket and redis.call('PEXPIRETIME', KEYS[2])
-if not ARGV[3] then
+if not waiter then
   return { -1, now, ends_at, -1 }
 end
-local waiters = waiters_read(KEYS[1], KEYS[4], now, ARGV[3])
+local waiters = waiters_read(KEYS[1], KEYS[4], now, waiter)
 waiters_settle(waiters)
 if not ticket then
-  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', format('%d', expires_at))
+  redis.call('SET', KEYS[2], given, 'PXAT', format('%d', expires_at))
   waiters_leave(waiters)
   cache_serve(waiters, expires_at)
-  return { 1, now, ARGV[1], expires_at }, true, expires_at - now
+  return { 1, now, given, expires_at }, true, expires_at - now
 end
 if tonumber(ARGV[4]) > 0 then
   waiters_join(waiters, now_us, waited_us)

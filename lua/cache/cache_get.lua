@@ -9,11 +9,12 @@
 -- If-Match does not hold.
 -- Errors: WRONGTYPE. O(1) and the value's bytes.
 --@reads
+local if_match, if_none_match = ARGV[1], ARGV[2]
 local version = cache_version(KEYS[1])
 if not version then
   return { -1, now }
 end
-if ARGV[1] ~= '' and not cache_is_listed(ARGV[1], version) then
+if if_match ~= '' and not cache_is_listed(if_match, version) then
   return { -2, now, version }
 end
-return cache_read(KEYS[1], now, version, cache_is_listed(ARGV[2], version) and -3 or 0)
+return cache_read(KEYS[1], now, version, cache_is_listed(if_none_match, version) and -3 or 0)

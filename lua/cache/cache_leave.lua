@@ -5,12 +5,13 @@
 --@reply 1 taken_back, 0 left
 -- Errors: WRONGTYPE, nothing done. O(log waiters), O(waiters) when a daemon with waiters has died.
 --@flags allow-oom
+local waiter, given = ARGV[1], ARGV[2]
 local version, ticket = cache_version(KEYS[1]), redis.call('GET', KEYS[2])
 local ends_at = ticket and redis.call('PEXPIRETIME', KEYS[2])
-local waiters = waiters_read(KEYS[1], KEYS[3], now, ARGV[1])
-local is_taken_back = ticket and ticket == ARGV[2]
+local waiters = waiters_read(KEYS[1], KEYS[3], now, waiter)
+local is_taken_back = ticket and ticket == given
 waiters_settle(waiters)
-if ARGV[1] ~= '' then
+if waiter ~= '' then
   waiters_leave(waiters)
 end
 if is_taken_back then

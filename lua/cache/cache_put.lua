@@ -19,17 +19,19 @@
 -- highest is the highest fence seen. stale_ticket: the ticket is not the valid one. version is ''
 -- when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) for the first value.
+local value, ttl_ms, digits, given = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[5]
+local if_match, if_none_match = ARGV[6], ARGV[7]
 local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
-local expires_at = cache_end(KEYS[4], now, now + tonumber(ARGV[2]))
+local expires_at = cache_end(KEYS[4], now, now + ttl_ms)
 local fence = tonumber(ARGV[4]) or highest
 
 if fence and fence < (highest or fence) then
   return { -1, now, highest }
 end
-if ARGV[5] ~= '' and ARGV[5] ~= ticket then
+if given ~= '' and given ~= ticket then
   return { -2, now }
 end
-if (ARGV[6] ~= '' and not cache_is_listed(ARGV[6], version)) or cache_is_listed(ARGV[7], version) then
+if (if_match ~= '' and not cache_is_listed(if_match, version)) or cache_is_listed(if_none_match, version) then
   return { -3, now, version or '' }
 end
 
@@ -38,8 +40,8 @@ if not version and redis.call('EXISTS', KEYS[5]) == 1 then
   waiters_wake_all(KEYS[1], KEYS[5], 0)
   redis.call('UNLINK', KEYS[5])
 end
-local new = format('%d', now_us) .. '-' .. ARGV[3]
-redis.call('HSET', KEYS[1], 'value', ARGV[1], 'version', new)
+local new = format('%d', now_us) .. '-' .. digits
+redis.call('HSET', KEYS[1], 'value', value, 'version', new)
 redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
 if ticket then
   redis.call('DEL', KEYS[3])

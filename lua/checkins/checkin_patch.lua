@@ -6,11 +6,12 @@
 -- unchanged: ttl_ms is ''. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
+local ttl = ARGV[1]
 if redis.call('HLEN', KEYS[1]) == 0 then
   return { -1, now }
 end
-local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
-if ARGV[1] == '' then
+local at = expiry_after(ttl, now, expiry_at(KEYS))
+if ttl == '' then
   return { 0, now, expiry_reply(at) }
 end
 expire(KEYS, at)

@@ -5,12 +5,13 @@
 --@reply -1 too_many: size int
 -- size is how many counters there would be, more than 500.
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(1).
-local value = redis.call('HGET', KEYS[1], ARGV[1])
+local name, given = ARGV[1], ARGV[2]
+local value = redis.call('HGET', KEYS[1], name)
 local count = value and counter_value(value) and 0 or redis.call('HLEN', KEYS[1]) + 1 -- 0: as many as before
 if count > 500 then
   return { -1, now, count }
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[1], name, given)
 if count == 1 then
   made = { KEYS[1] }
 end

@@ -8,10 +8,11 @@
 --@reply -3 again: geo_again
 -- added is 1 or 0. The place is as stored, rounded to 52 bits.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
+local longitude, latitude, member = ARGV[1], ARGV[2], ARGV[3]
 local cells, other, is_new = geo_cells(now)
 if not cells then
   return other
 end
-local added = redis.call('GEOADD', KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+local added = redis.call('GEOADD', KEYS[2], longitude, latitude, member)
 geo_added(cells, added, is_new)
-return { 1, now, added, unpack(geo_places(KEYS[2], { ARGV[3] })) }
+return { 1, now, added, unpack(geo_places(KEYS[2], { member })) }

@@ -12,19 +12,20 @@
 --@reply -3 again: geo_again
 -- other_cells: the set has members, and another number of cells.
 -- Errors: WRONGTYPE, nothing done. O(cells).
+local ttl, must_exist = ARGV[2], ARGV[3]
 local size, cells, is_absent = geo_size()
 if not size then
   return cells
 end
 local wanted = ARGV[1] == '' and cells or tonumber(ARGV[1])
-if is_absent and ARGV[3] == '1' then
+if is_absent and must_exist == '1' then
   return { -2, now }
 elseif size > 0 and wanted ~= cells then
   return { -1, now, size, cells }
 elseif size > 0 and #KEYS - 1 ~= cells then
   return { -3, now, cells }
 end
-local at = expiry_after(ARGV[2], now, expiry_at({ KEYS[1] }))
+local at = expiry_after(ttl, now, expiry_at({ KEYS[1] }))
 redis.call('HSET', KEYS[1], 'cells', format('%d', wanted), 'size', format('%d', size), 'kept', '1')
 expire(KEYS, at)
 if is_absent then

@@ -18,11 +18,12 @@
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell; the work for
 -- the others is bounded.
 --@reads
+local order, last = ARGV[7], ARGV[9]
 local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local nearest, most = ARGV[7] == 'ASC', tonumber(ARGV[8])
+local nearest, most = order == 'ASC', tonumber(ARGV[8])
 local at, found, done, cost = { ARGV[1], ARGV[2] }, {}, 0, 0
 local shape = { ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] }
 local other_side = shape[3] or shape[2]
@@ -55,16 +56,16 @@ local function cut()
   end
 end
 
-if ARGV[9] ~= '' then
-  narrow(tonumber(ARGV[9]))
+if last ~= '' then
+  narrow(tonumber(last))
 end
 
 for i = 2, #KEYS do
   if not ask then
-    ask, is_wide = geo_ask(at, shape, ARGV[7], most)
+    ask, is_wide = geo_ask(at, shape, order, most)
   end
   ask[2] = KEYS[i]
-  local here = is_wide and geo_near_wide(ask, at, shape, ARGV[7], most) or redis.call(unpack(ask))
+  local here = is_wide and geo_near_wide(ask, at, shape, order, most) or redis.call(unpack(ask))
   for _, one in ipairs(here) do
     found[#found + 1] = { member = one[1], distance = tonumber(one[2]), text = one[2], score = one[3] }
   end

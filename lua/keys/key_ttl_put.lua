@@ -7,15 +7,16 @@
 --@reply -1 absent
 -- Errors: none. O(waiters).
 --@flags allow-oom
+local ttl_ms = ARGV[1]
 local kind, _, size = key_state(KEYS[1])
 if kind == 'none' then
   return { -1, now }
 end
-if ARGV[1] == '' then
+if ttl_ms == '' then
   redis.call('PERSIST', KEYS[1])
   return { 1, now, kind, -1, size }
 end
-local expires_at = now + tonumber(ARGV[1])
+local expires_at = now + tonumber(ttl_ms)
 redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
-waiters_wake_all(KEYS[2], KEYS[3], ARGV[1] + 1) -- Redis removes a key after its instant, not at it
+waiters_wake_all(KEYS[2], KEYS[3], ttl_ms + 1) -- Redis removes a key after its instant, not at it
 return { 1, now, kind, expires_at, size }

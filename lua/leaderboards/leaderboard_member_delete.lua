@@ -4,11 +4,12 @@
 --@reply 1 removed, -1 no_board, -2 no_member
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@flags allow-oom
+local member = ARGV[1]
 local board = read_board(KEYS[1])
-local place = board and read_place(KEYS[2], ARGV[1], #board.names)
+local place = board and read_place(KEYS[2], member, #board.names)
 if not place then
   return { board and -2 or -1, now }
 end
-redis.call('ZREM', KEYS[3], place .. ARGV[1])
-redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], place .. member)
+redis.call('HDEL', KEYS[2], member)
 return { 1, now }

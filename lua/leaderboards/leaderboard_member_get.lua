@@ -5,10 +5,11 @@
 --@reply -1 no_board, -2 no_member
 -- Errors: WRONGTYPE. O(log n).
 --@reads
+local member, order = ARGV[1], ARGV[2]
 local board = read_board(KEYS[1])
-local place = board and read_place(KEYS[2], ARGV[1], #board.names)
+local place = board and read_place(KEYS[2], member, #board.names)
 if not place then
   return { board and -2 or -1, now }
 end
-local element = place .. ARGV[1]
-return { 0, now, board.text, position_of(KEYS[3], element, #board.names, ARGV[2]), element }
+local element = place .. member
+return { 0, now, board.text, position_of(KEYS[3], element, #board.names, order), element }

@@ -8,6 +8,7 @@
 -- member has the position -1 and the element ''.
 -- Errors: WRONGTYPE. O(members log n).
 --@reads
+local order = ARGV[1]
 local board = read_board(KEYS[1])
 if not board then
   return { -1, now }
@@ -15,7 +16,7 @@ end
 local reply = { 0, now, board.text }
 for i, place in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 2))) do
   local element = place and checked_place(place, #board.names) .. ARGV[i + 1]
-  reply[#reply + 1] = element and position_of(KEYS[3], element, #board.names, ARGV[1]) or -1
+  reply[#reply + 1] = element and position_of(KEYS[3], element, #board.names, order) or -1
   reply[#reply + 1] = element or ''
 end
 return reply

@@ -12,19 +12,20 @@
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); Redis frees the old members in the
 -- background.
 --@idempotent
+local dimensions = ARGV[1]
 local size, board_keys = tonumber(ARGV[2]), { KEYS[1], KEYS[2], KEYS[3] }
 local board = read_board(KEYS[1])
 local old_size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
-if board and board.text ~= ARGV[1] and old_size > 0 then
-  return { -2, now, -1, board.text, ARGV[1] }
+if board and board.text ~= dimensions and old_size > 0 then
+  return { -2, now, -1, board.text, dimensions }
 end
 if redis.call('HLEN', KEYS[4]) ~= size or redis.call('ZCARD', KEYS[5]) ~= size then
   return { -3, now }
 end
 local excess = board and board.max and size - board.max or 0
 if excess > 0 then
-  size = size - drop_last(KEYS[4], KEYS[5], #names_of(ARGV[1]), excess)
+  size = size - drop_last(KEYS[4], KEYS[5], #names_of(dimensions), excess)
 end
 if excess > DROP_STEP then
   for i = 4, 5 do
@@ -37,9 +38,9 @@ if size > 0 then
   redis.call('RENAME', KEYS[4], KEYS[2])
   redis.call('RENAME', KEYS[5], KEYS[3])
 end
-redis.call('HSET', KEYS[1], 'dimensions', ARGV[1], 'last', format('%d', math.max(board and board.last or 0, now_us)))
+redis.call('HSET', KEYS[1], 'dimensions', dimensions, 'last', format('%d', math.max(board and board.last or 0, now_us)))
 expire(board_keys, expiry_at(board_keys))
 if not board then
   made = { KEYS[1] }
 end
-return board_reply(1, now, ARGV[1], size, board and board.max)
+return board_reply(1, now, dimensions, size, board and board.max)

@@ -12,12 +12,13 @@
 -- exist any more, or has other dimensions now.
 -- Errors: WRONGTYPE. O(MERGE_STEP), the COUNT of an HSCAN, which may return more.
 --@reads
+local cursor, dimensions = ARGV[1], ARGV[3]
 local number = tonumber(ARGV[2])
 local board = read_board(KEYS[1])
 if not board then
   return { -1, now, number - 1 }
-elseif board.text ~= ARGV[3] then
-  return { -2, now, number - 1, board.text, ARGV[3] }
+elseif board.text ~= dimensions then
+  return { -2, now, number - 1, board.text, dimensions }
 end
-local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', format('%d', MERGE_STEP))
+local step = redis.call('HSCAN', KEYS[2], cursor, 'COUNT', format('%d', MERGE_STEP))
 return { 0, now, step[1], step[2] }

@@ -8,8 +8,9 @@
 --@reply -3 lost
 -- lost: another number of members was built before.
 -- Errors: WRONGTYPE, nothing done. O(members).
-if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[6]) then
+local cursor, built = ARGV[1], tonumber(ARGV[6])
+if redis.call('HLEN', KEYS[1]) ~= built then
   return { -3, now }
 end
 local found, names, is_intersection = { unpack(ARGV, 8) }, names_of(ARGV[5]), ARGV[7] == 'intersection'
-return merge_add(now, KEYS[1], ARGV[1], found, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], is_intersection)
+return merge_add(now, KEYS[1], cursor, found, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], is_intersection)

@@ -7,19 +7,20 @@
 --@reply -1 absent
 -- dropping: the board had more members than it is to keep, and some were dropped; call again.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n).
+local ttl_ms, max_members = ARGV[1], ARGV[2]
 local board = read_board(KEYS[1])
 if not board then
   return { -1, now }
 end
 local size = redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, if it is not a sorted set
 local max, at = board.max, expiry_at(KEYS)
-if ARGV[2] ~= '' then
-  max = tonumber(ARGV[2])
+if max_members ~= '' then
+  max = tonumber(max_members)
   redis.call('HLEN', KEYS[2])
   size = bound(board, size, max)
   if not size then
     return { 2, now }
   end
 end
-expire(KEYS, expiry_after(ARGV[1], now, at))
+expire(KEYS, expiry_after(ttl_ms, now, at))
 return board_reply(1, now, board.text, size, max)

@@ -10,10 +10,11 @@
 -- differs: it has these dimensions, and members.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). Keys that an old board left, when only its
 -- first key was deleted, are removed; Redis frees their memory in the background.
+local dimensions, ttl = ARGV[1], ARGV[2]
 local board, max = read_board(KEYS[1]), tonumber(ARGV[3])
 local size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
-if board and board.text ~= ARGV[1] and size > 0 then
+if board and board.text ~= dimensions and size > 0 then
   return { -1, now, board.text }
 elseif not board then
   redis.call('UNLINK', KEYS[2], KEYS[3])
@@ -24,12 +25,12 @@ else
     return { 3, now }
   end
 end
-redis.call('HSET', KEYS[1], 'dimensions', ARGV[1])
+redis.call('HSET', KEYS[1], 'dimensions', dimensions)
 if max and not board then
   redis.call('HSET', KEYS[1], 'max_members', format('%d', max))
 end
-expire(KEYS, expiry_after(ARGV[2], now, false))
+expire(KEYS, expiry_after(ttl, now, false))
 if not board then
   made = { KEYS[1] }
 end
-return board_reply(board and 1 or 2, now, ARGV[1], size, max)
+return board_reply(board and 1 or 2, now, dimensions, size, max)

@@ -8,6 +8,7 @@
 -- taken: the fence is this server's own proposal, see lock_quorum_fence.
 -- held: another token holds it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
+local ttl_ms, owner, metadata, token_hash = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local lock = lock_read(KEYS[1], KEYS[3], now)
 local fence = math.max(fence_last(KEYS[2]) + 1, now_us)
 if lock then
@@ -15,7 +16,7 @@ if lock then
 end
 local text = format('%d', fence)
 redis.call('SET', KEYS[2], text)
-redis.call('HSET', KEYS[1], 'fence', text, 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3], 't:' .. ARGV[4],
-  text)
-redis.call('PEXPIREAT', KEYS[1], format('%d', now + tonumber(ARGV[1])))
+redis.call('HSET', KEYS[1], 'fence', text, 'owner', owner, 'mode', 'exclusive', 'metadata', metadata,
+  't:' .. token_hash, text)
+redis.call('PEXPIREAT', KEYS[1], format('%d', now + ttl_ms))
 return { 1, now, fence }

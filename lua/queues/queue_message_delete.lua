@@ -7,9 +7,10 @@
 --@reply -2 in_flight: visible_until_ms int
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
-local m, state = find_settled(ARGV[1])
+local id, in_flight = ARGV[1], ARGV[2]
+local m, state = find_settled(id)
 if state == 'in_flight' then
-  if ARGV[2] ~= '1' then
+  if in_flight ~= '1' then
     return { -2, now, m.at }
   end
   plan('HDEL', keys[QUEUE], m.seq)

@@ -10,8 +10,9 @@
 -- its state depends on what time has ended; call queue_settle first.
 -- Errors: WRONGTYPE. O(log(queue)).
 --@reads
-local m, state, done, seq = find(ARGV[1])
-if ARGV[2] == '1' and result_ms_of(queue.rules_text) == 0 then
+local id, must_keep, settled = ARGV[1], ARGV[2], ARGV[3]
+local m, state, done, seq = find(id)
+if must_keep == '1' and result_ms_of(queue.rules_text) == 0 then
   return { -3, now }
 elseif state == 'done' and done:sub(31, 31) == 'r' then
   return { -2, now, seq }
@@ -19,7 +20,7 @@ elseif state == 'done' then
   local item = done_item(seq, done, done:sub(31, 31) == '-' and 'null' or '')
   return item and { 0, now, item } or { -1, now }
 end
-if ARGV[3] ~= '1' and m and (m.group ~= '' or m.place == keys[FLIGHT] and state ~= 'in_flight') and is_unsettled() then
+if settled ~= '1' and m and (m.group ~= '' or m.place == keys[FLIGHT] and state ~= 'in_flight') and is_unsettled() then
   return { -4, now }
 elseif not m or state == 'expired' then
   return { -1, now }

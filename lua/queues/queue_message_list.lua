@@ -15,8 +15,9 @@
 -- millisecond.
 -- Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@reads
+local settled = ARGV[6]
 check_types()
-if ARGV[6] ~= '1' and is_unsettled() then
+if settled ~= '1' and is_unsettled() then
   return { -1, now }
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])

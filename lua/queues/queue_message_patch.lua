@@ -11,7 +11,8 @@
 -- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@idempotent
-local m, state = find_settled(ARGV[1])
+local id, priority = ARGV[1], ARGV[4]
+local m, state = find_settled(id)
 if not m or state == 'expired' then
   return { -1, now }
 elseif state == 'in_flight' then
@@ -28,8 +29,8 @@ end
 if m.expires_at > 0 and m.at >= m.expires_at then
   return { -3, now, m.expires_at }
 end
-if ARGV[4] ~= '-1' then
-  m.priority = ARGV[4]
+if priority ~= '-1' then
+  m.priority = priority
 end
 put_due(m)
 commit()

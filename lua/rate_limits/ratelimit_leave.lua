@@ -6,12 +6,13 @@
 -- Errors: WRONGTYPE, nothing done. O(limits * log waiters), O(waiters) when a daemon with waiters
 -- has died.
 --@flags allow-oom
+local ticket = ARGV[1]
 local queues = {}
 for i = 1, #KEYS, 2 do
-  queues[#queues + 1] = waiters_read(KEYS[i], KEYS[i + 1], now, ARGV[1])
+  queues[#queues + 1] = waiters_read(KEYS[i], KEYS[i + 1], now, ticket)
 end
 for _, w in ipairs(queues) do
-  local was_head = w.head == ARGV[1]
+  local was_head = w.head == ticket
   waiters_settle(w)
   waiters_leave(w)
   if was_head then

@@ -6,13 +6,14 @@
 -- known: it was confirmed before. expired: its hold expired or was released.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@idempotent
+local claim = ARGV[1]
 local sale = read_sale()
 if not sale then
   return { -1, now }
 end
-local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
+local c = claim_of(redis.call('HGET', claims_key, claim))
 if not c then
-  return { is_claim(ARGV[1]) and -3 or -2, now }
+  return { is_claim(claim) and -3 or -2, now }
 end
 if c.state == 'confirmed' then
   return { 0, now, c.user, c.quantity }
@@ -20,9 +21,9 @@ end
 if c.state == 'released' or c.expires_at_ms <= now then
   return { -3, now }
 end
-redis.call('HSET', claims_key, ARGV[1],
+redis.call('HSET', claims_key, claim,
   table.concat({ 'confirmed', format('%d', c.quantity), format('%d', c.expires_at_ms), c.user }, ' '))
-redis.call('ZREM', holds_key, ARGV[1])
+redis.call('ZREM', holds_key, claim)
 redis.call('HINCRBY', sale_key, 'held', format('%d', -c.quantity))
 redis.call('HINCRBY', sale_key, 'confirmed', format('%d', c.quantity))
 return { 1, now, c.user, c.quantity }

@@ -6,16 +6,17 @@
 -- known: it was released before. expired: its hold expired, or was released more than a minute ago.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@flags allow-oom
+local claim = ARGV[1]
 local sale = read_sale()
 if not sale then
   return { -1, now }
 end
-local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
+local c = claim_of(redis.call('HGET', claims_key, claim))
 if c and c.state == 'confirmed' then
   return { -3, now }
 end
 if not c or c.expires_at_ms <= now then
-  return { is_claim(ARGV[1]) and -4 or -2, now }
+  return { is_claim(claim) and -4 or -2, now }
 end
 if c.state == 'released' then
   return { 0, now }
@@ -25,6 +26,6 @@ if redis.call('HINCRBY', users_key, c.user, format('%d', -c.quantity)) <= 0 then
 end
 redis.call('HINCRBY', sale_key, 'held', format('%d', -c.quantity))
 local known_until_ms = format('%d', math.min(c.expires_at_ms, now + 60000))
-redis.call('HSET', claims_key, ARGV[1], table.concat({ 'released', '0', known_until_ms, c.user }, ' '))
-redis.call('ZADD', holds_key, known_until_ms, ARGV[1])
+redis.call('HSET', claims_key, claim, table.concat({ 'released', '0', known_until_ms, c.user }, ' '))
+redis.call('ZADD', holds_key, known_until_ms, claim)
 return { 1, now }

@@ -7,9 +7,10 @@
 -- A replay returns the present expires_at_ms, while the permit is valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
+local permit = ARGV[1]
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
-local was_until = semaphore_holds(s, ARGV[1])
+local was_until = semaphore_holds(s, permit)
 if granted then
   return was_until and { 1, now, was_until }
 elseif not was_until then
@@ -18,7 +19,7 @@ end
 local ttl_ms = tonumber(ARGV[2])
 local waiters = is_awaited and waiters_read(KEYS[1], KEYS[3], now, '')
 semaphore_settle(s)
-semaphore_grant(s, ARGV[1], now + ttl_ms)
+semaphore_grant(s, permit, now + ttl_ms)
 if waiters then
   waiters_settle(waiters)
   semaphore_serve(s, waiters)

@@ -6,8 +6,9 @@
 -- ended: the permit has expired, was released, or never existed.
 -- Errors: WRONGTYPE. O(log permits).
 --@reads
-local expires_at_ms = semaphore_holds(semaphore_read(KEYS[1], KEYS[2], now), ARGV[1])
+local permit = ARGV[1]
+local expires_at_ms = semaphore_holds(semaphore_read(KEYS[1], KEYS[2], now), permit)
 if not expires_at_ms then
   return { -1, now }
 end
-return { 1, now, expires_at_ms, redis.call('HGET', KEYS[1], 'o:' .. ARGV[1]) or '' }
+return { 1, now, expires_at_ms, redis.call('HGET', KEYS[1], 'o:' .. permit) or '' }

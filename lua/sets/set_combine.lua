@@ -8,6 +8,7 @@
 -- an intersection, the first set for a difference.
 -- Errors: WRONGTYPE. O(sets * 1000).
 --@reads
+local how = ARGV[1]
 local most = 1000
 local commands = { union = 'SUNION', intersect = 'SINTER', subtract = 'SDIFF' }
 local all, least, first = 0, math.huge, nil
@@ -15,8 +16,8 @@ for i = 1, #KEYS do
   local size = redis.call('SCARD', KEYS[i])
   all, least, first = all + size, math.min(least, size), first or size
 end
-local members = ARGV[1] == 'union' and all or ARGV[1] == 'intersect' and least or first
+local members = how == 'union' and all or how == 'intersect' and least or first
 if members > most then
   return { -1, now, members, most }
 end
-return { 0, now, unpack(redis.call(commands[ARGV[1]], unpack(KEYS))) }
+return { 0, now, unpack(redis.call(commands[how], unpack(KEYS))) }

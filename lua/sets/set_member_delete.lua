@@ -4,4 +4,5 @@
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
-return { redis.call('SREM', KEYS[1], ARGV[1]), now }
+local member = ARGV[1]
+return { redis.call('SREM', KEYS[1], member), now }

@@ -5,7 +5,8 @@
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
 --@reads
-if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 0 then
+local member = ARGV[1]
+if redis.call('SISMEMBER', KEYS[1], member) == 0 then
   return { -1, now }
 end
 return { 0, now, redis.call('SCARD', KEYS[1]) }

@@ -8,8 +8,9 @@
 -- Errors: WRONGTYPE, nothing done. O(1): Redis frees the old members in the background, which
 -- RENAME alone would not do.
 --@idempotent
+local built = tonumber(ARGV[1])
 local old_size, size = redis.call('SCARD', KEYS[1]), redis.call('SCARD', KEYS[2])
-if size ~= tonumber(ARGV[1]) then
+if size ~= built then
   return { -1, now }
 end
 local at = expiry_at({ KEYS[1] })

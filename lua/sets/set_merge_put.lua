@@ -5,8 +5,9 @@
 --@reply -1 lost
 -- members is how many it has afterwards. lost: it did not have that many members before.
 -- Errors: WRONGTYPE, nothing done. O(members).
+local built = tonumber(ARGV[1])
 local KEPT_MS = '60000'
-if redis.call('SCARD', KEYS[1]) ~= tonumber(ARGV[1]) then
+if redis.call('SCARD', KEYS[1]) ~= built then
   return { -1, now }
 end
 redis.call('SADD', KEYS[1], unpack(ARGV, 2))

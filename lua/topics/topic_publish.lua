@@ -8,11 +8,12 @@
 -- message. Redis has no sharded patterns, and PUBLISH in a Cluster goes to all nodes, so it is
 -- called only if a daemon is subscribed here. O(daemons that listen).
 --@idempotent
-local message = '{"published_at_ms":' .. format('%d', now) .. ',"body":' .. ARGV[1] .. '}'
-local command = { 'PUBSUB', 'NUMSUB', ARGV[2] }
+local body, channel = ARGV[1], ARGV[2]
+local message = '{"published_at_ms":' .. format('%d', now) .. ',"body":' .. body .. '}'
+local command = { 'PUBSUB', 'NUMSUB', channel }
 local pattern_daemons = redis.call(unpack(command))[2]
 local daemons = redis.call('SPUBLISH', KEYS[1], message)
 if pattern_daemons > 0 then
-  redis.call('PUBLISH', ARGV[2], table.concat({ KEYS[1], message }, '\n'))
+  redis.call('PUBLISH', channel, table.concat({ KEYS[1], message }, '\n'))
 end
 return { 1, now, daemons, now, pattern_daemons }

@@ -8,12 +8,13 @@
 -- removed: some of the keys existed.
 -- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each key that exists.
 --@flags allow-oom
+local pattern, first = ARGV[1], tonumber(ARGV[2])
 if redis.call('EXISTS', unpack(KEYS)) == 0 then
   return { 0, now }
 end
-for i = tonumber(ARGV[2]), #KEYS do
+for i = first, #KEYS do
   local head = redis.call('GETRANGE', KEYS[i], '0', '3')
-  if head ~= '' and not string.find(head, ARGV[1]) then
+  if head ~= '' and not string.find(head, pattern) then
     return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
   end
 end

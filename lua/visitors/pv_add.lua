@@ -12,23 +12,24 @@
 -- wrong_day: it is not today. overflow: the sum, of the day or in all, would be beyond 2^53 - 1.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
 --@idempotent
+local expected, kept_s, by = ARGV[2], ARGV[3], ARGV[4]
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
-if day_is_wrong(now, ARGV[2]) then
+if day_is_wrong(now, expected) then
   return { -1, now }
 end
 local before = views_of(KEYS[1])
 local total, has_total = views_of(total_key)
 local most = math.max(before, total)
-if most + tonumber(ARGV[4]) > VIEWS_MOST then
+if most + tonumber(by) > VIEWS_MOST then
   return { -2, now, most }
 end
 if has_total then
-  redis.call('INCRBY', total_key, ARGV[4])
+  redis.call('INCRBY', total_key, by)
 end
-local count = redis.call('INCRBY', KEYS[1], ARGV[4])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
+local count = redis.call('INCRBY', KEYS[1], by)
+redis.call('EXPIRE', KEYS[1], kept_s)
 local day, today = tonumber(ARGV[1]), day_of(now)
 if before == 0 or day ~= today then
-  page_keep(page_key, today, day, ARGV[3])
+  page_keep(page_key, today, day, kept_s)
 end
 return { 1, now, count, day }

@@ -7,7 +7,8 @@
 -- today.
 -- Errors: WRONGTYPE (MGET would read another type as 0). O(N).
 --@reads
-if day_is_wrong(now, ARGV[1]) then
+local expected = ARGV[1]
+if day_is_wrong(now, expected) then
   return { -1, now }
 end
 local total, has_total = views_of(table.remove(KEYS))

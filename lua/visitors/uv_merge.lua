@@ -15,8 +15,9 @@
 -- ARGV[1] is not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@idempotent
+local expected, kept_s, first_day = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
-if day_is_wrong(now, ARGV[1]) then
+if day_is_wrong(now, expected) then
   return { -1, now }
 end
 local days, merged = tonumber(ARGV[2]), 0
@@ -29,7 +30,7 @@ for day = 1, days do
   end
   if redis.call('EXISTS', unpack(sources)) > 0 then
     redis.call('PFMERGE', KEYS[day], unpack(sources))
-    redis.call('EXPIRE', KEYS[day], ARGV[3])
+    redis.call('EXPIRE', KEYS[day], kept_s)
     merged = merged + 1
     written[merged] = KEYS[day]
   end
@@ -38,6 +39,6 @@ if has_total and merged > 0 then
   redis.call('PFMERGE', total_key, unpack(written))
 end
 if merged > 0 then
-  page_keep(page_key, day_of(now), tonumber(ARGV[4]) + days - 1, ARGV[3])
+  page_keep(page_key, day_of(now), first_day + days - 1, kept_s)
 end
-return { merged > 0 and 1 or 0, now, merged, tonumber(ARGV[4]), days }
+return { merged > 0 and 1 or 0, now, merged, first_day, days }

@@ -9,7 +9,8 @@
 -- There is a sketch for each day, as bytes: '' when no source has one. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@flags allow-oom
-if day_is_wrong(now, ARGV[1]) then
+local expected = ARGV[1]
+if day_is_wrong(now, expected) then
   return { -1, now }
 end
 local days = tonumber(ARGV[2])

@@ -9,6 +9,7 @@
 --          sketch of ''
 --@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
+local kept_s = ARGV[1]
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 local KEPT_MS = 10000 -- in case the script ends half-way
 local has_total, written = total_is_sketch(total_key), {}
@@ -18,7 +19,7 @@ for i = 3, #ARGV, 2 do
   local day = tonumber(ARGV[i])
   redis.call('SET', KEYS[1], ARGV[i + 1], 'PX', format('%d', KEPT_MS))
   redis.call('PFMERGE', KEYS[1 + day], KEYS[1])
-  redis.call('EXPIRE', KEYS[1 + day], ARGV[1])
+  redis.call('EXPIRE', KEYS[1 + day], kept_s)
   if not is_merged[day] then
     is_merged[day], merged = true, merged + 1
     written[merged] = KEYS[1 + day]
@@ -30,6 +31,6 @@ if has_total and merged > 0 then
   redis.call('PFMERGE', total_key, unpack(written))
 end
 if merged > 0 then
-  page_keep(page_key, day_of(now), first_day + days - 1, ARGV[1])
+  page_keep(page_key, day_of(now), first_day + days - 1, kept_s)
 end
 return { merged > 0 and 1 or 0, now, merged, first_day, days }

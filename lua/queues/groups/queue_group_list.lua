@@ -8,8 +8,9 @@
 -- a millisecond. unsettled: call queue_settle first.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
 --@reads
+local settled = ARGV[3]
 check_types()
-if ARGV[3] ~= '1' and is_unsettled() then
+if settled ~= '1' and is_unsettled() then
   return { -1, now }
 end
 

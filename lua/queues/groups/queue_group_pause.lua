@@ -8,11 +8,12 @@
 -- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
 -- unsettled: nothing is changed; call queue_settle first.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
+local settled = ARGV[3]
 check_types()
 local group = ARGV[1]
 if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
-elseif ARGV[3] ~= '1' and is_unsettled() then
+elseif settled ~= '1' and is_unsettled() then
   return { -2, now }
 end
 local until_ms = now + tonumber(ARGV[2])

@@ -5,9 +5,10 @@
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
+local id = ARGV[1]
 check_types()
-local exists = redis.call('HEXISTS', keys[QUEUE], ':' .. ARGV[1])
-fire_if_due(ARGV[1], redis.call('HGET', keys[QUEUE], 'paused') == '1') -- its last instant removes it
-remove_schedule(ARGV[1])
+local exists = redis.call('HEXISTS', keys[QUEUE], ':' .. id)
+fire_if_due(id, redis.call('HGET', keys[QUEUE], 'paused') == '1') -- its last instant removes it
+remove_schedule(id)
 note_next()
 return { exists, now }

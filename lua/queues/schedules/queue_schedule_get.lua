@@ -6,11 +6,12 @@
 -- schedule_due: call queue_settle first.
 -- Errors: WRONGTYPE. O(1).
 --@reads
-if ARGV[2] ~= '1' and is_schedule_due() then
+local id, settled = ARGV[1], ARGV[2]
+if settled ~= '1' and is_schedule_due() then
   return { -2, now }
 end
-local s = read_schedule(ARGV[1])
+local s = read_schedule(id)
 if not s then
   return { -1, now }
 end
-return { 0, now, schedule_item(ARGV[1], s) }
+return { 0, now, schedule_item(id, s) }
