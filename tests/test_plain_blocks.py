@@ -137,7 +137,7 @@ class Walk:
         self.kept[kind] = [*self.kept[kind][-8:], what]
 
     def pick(self, kind):
-        """One of those that were kept, most often the last one, which is then forgotten."""
+        """Returns one of the kept ones. Half of the calls return the last one, and forget it."""
         kept = self.kept[kind] or ["0123456789abcdef" * 2]
         return kept.pop() if self.rng.random() < 0.5 else self.rng.choice(kept)
 

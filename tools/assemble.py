@@ -57,8 +57,8 @@ class Module:
 
 
 def code_of(path, text, first=1):
-    """Without comments and empty lines. Each line has a mark of where it is in the file, of which
-    this text begins at the line `first`.
+    """Returns the text without comments and empty lines. Each line has a mark of where it is in the
+    file, of which this text begins at the line `first`.
     """
     file = FILES.setdefault(path, len(FILES))
     text = TOKEN.sub(lambda t: "" if t[0].startswith("--") else t[0], text)
@@ -84,7 +84,7 @@ def one_of(operations):
 
 class Assembler:
     def __init__(self, modules, frame):
-        """Of modules; and of the parts of lua/lib around every script, {name: text}."""
+        """Puts modules between the parts of lua/lib that each script has, {name: text}."""
         self.frame, self.functions, self.constants, self.variables, self.module_of = frame, {}, {}, {}, {}
         for module in modules:
             for f in module.functions:

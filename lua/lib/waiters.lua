@@ -20,9 +20,6 @@ local OFFER_MS, UNHEARD_MS, PROBE_MS, WAITERS_MS = 1000, 200, 200, 62000
 local ARRIVALS = 100000000000000 -- marks are below it, until the year 5138
 local WAITING = format('%d', ARRIVALS)
 
--- There are few functions here, and some are inside of others: whenever a script runs, each of them
--- costs a quarter of a command.
-
 local function waiters_instance(member)
   return string.match(member, '^[ow]?(%x+)%.%x') -- no mark is a hex digit
 end
