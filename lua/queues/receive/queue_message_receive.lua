@@ -57,24 +57,25 @@
 --@plain
 -- Small messages of one queue without rules and other waiters, in which no instant has come.
 -- `known` is what was read.
-local is_one = not KEYS[QUEUE_KEYS + 1] and ARGV[1] ~= '0' and ARGV[4] ~= '1' and (ARGV[8] or '') == ''
+local most, visibility_ms, nonce, done, ticket, worker = ARGV[1], ARGV[2] + 0, ARGV[3], ARGV[4], ARGV[5], ARGV[9] or ''
+local existence = ARGV[8] or ''
+local is_one = not KEYS[QUEUE_KEYS + 1] and most ~= '0' and done ~= '1' and existence == ''
 local settings = is_one and redis.call('HMGET', KEYS[QUEUE], 'paused', 'visibility_ms', 'trim_at', 'schedule_at',
   'layout', 'rules', 'group_paused_until') or {}
-local instant, visibility_ms = format('%d', now), ARGV[2] + 0
+local instant = format('%d', now)
 if visibility_ms < 0 then
-  visibility_ms = tonumber(settings[2] or 30000)
+  visibility_ms = tonumber(settings[2] or 30000) or -1
 end
 known = is_one and { settings = settings } or nil
-if is_one and (visibility_ms or -1) >= 0 and (settings[5] or LAYOUT) == LAYOUT and not settings[6]
-  and not settings[7] then
+if is_one and visibility_ms >= 0 and (settings[5] or LAYOUT) == LAYOUT and not settings[6] and not settings[7] then
   known.due = redis.call('ZCOUNT', KEYS[DELAYED], '-inf', instant)
   known.back = redis.call('ZCOUNT', KEYS[FLIGHT], '0', instant)
   known.waiters = redis.call('ZCARD', KEYS[WAITERS])
   local is_quiet = known.due == 0 and known.back == 0 and known.waiters == 0 and settings[1] ~= '1'
     and settings[3] and settings[3] > instant and not (settings[4] and settings[4] + 0 <= now)
-  known.page = is_quiet and redis.call('ZRANGE', KEYS[READY], '0', format('%d', ARGV[1] - 1)) or nil
+  known.page = is_quiet and redis.call('ZRANGE', KEYS[READY], '0', format('%d', most - 1)) or nil
   local page, count = known.page, known.page and #known.page or 0
-  if page and count == 0 and ARGV[5] == '' then
+  if page and count == 0 and ticket == '' then
     reply, proves, lasts_ms = { 0, now, 0, -1 }, 'lent', visibility_ms
   elseif count > 0 then
     local fields, is_plain = { nil, nil }, true
@@ -84,9 +85,9 @@ if is_one and (visibility_ms or -1) >= 0 and (settings[5] or LAYOUT) == LAYOUT a
       fields[n - 1], fields[n] = seq, seq .. 's'
     end
     known.row = is_plain and redis.call('HMGET', KEYS[QUEUE], unpack(fields)) or nil
-    local stored, visible_until, worker = known.row, now + visibility_ms, ARGV[9] or ''
+    local stored, visible_until = known.row, now + visibility_ms
     local ends = format('%d', visible_until)
-    local delivered, answer, states, flight = ARGV[3] .. ends, { count, now, 0, -1, nil }, { nil, nil }, { nil, nil }
+    local delivered, answer, states, flight = nonce .. ends, { count, now, 0, -1, nil }, { nil, nil }, { nil, nil }
     for n = 2, stored and 2 * count or 0, 2 do
       local content, state, priority = stored[n - 1], stored[n], page[n / 2]:sub(1, 1)
       local mark, receives, options, rest = content and content:byte(15), '1', '0\t0\t\t\t\t\t\t', '\t'
@@ -118,21 +119,22 @@ end
 if granted then
   return receive_again(granted, proof)
 end
-local worker = ARGV[9] or ''
+local most, visibility_ms, nonce, done, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local wait_ms, waited_us, existence, worker = ARGV[6], ARGV[7], ARGV[8] or '', ARGV[9] or ''
 request = {
-  most = tonumber(ARGV[1]), visibility_ms = tonumber(ARGV[2]), nonce = ARGV[3], acknowledges = ARGV[4] == '1',
-  ticket = ARGV[5], wait_ms = ARGV[6] + 0, waited_us = ARGV[7] + 0, worker = worker,
+  most = most + 0, visibility_ms = visibility_ms + 0, nonce = nonce, acknowledges = done == '1', ticket = ticket,
+  wait_ms = wait_ms + 0, waited_us = waited_us + 0, worker = worker,
   first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t',
   queue_count = #KEYS / QUEUE_KEYS, bytes = 0, looked_at = 0, lasts_ms = 0, reply = { 0, now, 0, -1 },
 }
-local reply, queues, must_exist = request.reply, {}, (ARGV[8] or '') ~= ''
+local reply, queues = request.reply, {}
 for i = 0, request.queue_count - 1 do
   if i > 0 then
     queue_use(i)
   end
-  if must_exist and redis.call('EXISTS', keys[QUEUE]) == 0 then
+  if existence ~= '' and redis.call('EXISTS', keys[QUEUE]) == 0 then
     return { -1, now, i }
-  elseif ARGV[8] == '2' then
+  elseif existence == '2' then
     return reply
   end
   receive_look(i)
