@@ -1,7 +1,6 @@
 /* call_problem: see call_problem.h. */
 #include "call/call_problem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "call/state.h"
@@ -61,20 +60,13 @@ static enum effect effect_of(const struct call *c)
 	return c->writes ? EFFECT_UNKNOWN : EFFECT_NONE;
 }
 
-#define IN_SCRIPT "user_script:" /* a line number follows */
-
 /* This is a defect in a script. Only the log gets Lua's error message, and where it happened. */
-static void answer_script_error(const struct call *c, struct text error)
+static void answer_script_error(const struct call *c, struct script_place at, struct text error)
 {
 	struct request *req = c->req;
-	long line = strtol(strstr(error.at, IN_SCRIPT) + strlen(IN_SCRIPT), NULL, 10);
-	const struct script_line *at = c->script->text->lines;
 
-	while (at[1].line && at[1].line <= line)
-		at++;
 	log_event(LOG_ERROR, "script_failed", "request %s, %s, %s:%ld: %s",
-		  req->asked.request_id.at ? req->asked.request_id.at : "-", req->op->id, script_files[at->file],
-		  at->line_in_file + line - at->line, error.at);
+		  req->asked.request_id.at ? req->asked.request_id.at : "-", req->op->id, at.file, at.line, error.at);
 	answer_problem_effect(req, P_INTERNAL, effect_of(c), "internal error in %s; please report request_id %s",
 			      req->op->id, req->asked.request_id.at ? req->asked.request_id.at : "-");
 }
@@ -91,6 +83,7 @@ void call_problem_answer_error(struct call *c, struct text error)
 {
 	struct request *req = c->req;
 	enum redis_error known = redis_error_of(error);
+	struct script_place at = c->script ? script_place(c->script->text, error.at) : (struct script_place){ 0 };
 
 	if (error_rows[known].reconnect)
 		topology_reject(c->redis.node, error.at);
@@ -110,8 +103,8 @@ void call_problem_answer_error(struct call *c, struct text error)
 	else if (known != ERROR_OTHER)
 		answer_problem(req, error_rows[known].problem, "Redis returned: %.*s", reply_error_length(error),
 			       error.at);
-	else if (c->script && strstr(error.at, IN_SCRIPT))
-		answer_script_error(c, error);
+	else if (at.file)
+		answer_script_error(c, at, error);
 	else
 		answer_problem_effect(req, P_REDIS_ERROR, effect_of(c), "Redis returned: %s", error.at);
 }

@@ -1,6 +1,6 @@
 /*
  * script: an operation of lua/, and the script that holds it with others, as the build embeds them
- * (tools/embed_scripts.py). Types only.
+ * (tools/embed_scripts.py). This module must not know how it is called.
  */
 #ifndef PATTERND_SCRIPT_H
 #define PATTERND_SCRIPT_H
@@ -32,6 +32,17 @@ struct script {
 	bool indexed;
 };
 
-extern const char *const script_files[]; /* paths such as lua/locks/lock_acquire.lua */
+struct script_place {
+	const char *file; /* such as lua/locks/lock_acquire.lua */
+	long line;
+};
+
+/* Where an error message of Lua came from, by its "user_script:" and a line number. The file is
+ * NULL if it has none, as the error of a command. A line that the text does not have counts on from
+ * its last known one.
+ */
+struct script_place script_place(const struct script_text *text, const char *message);
+
+extern const char *const script_files[]; /* the paths of all files */
 
 #endif

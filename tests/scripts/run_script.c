@@ -158,8 +158,10 @@ static redisReply *must_be_reply(struct redis_server *r, const struct script *s)
 {
 	redisReply *reply = replied(r);
 
-	if (reply->type == REDIS_REPLY_ERROR)
-		fail_msg("%s: %s", s->name, reply->str);
+	if (reply->type == REDIS_REPLY_ERROR) {
+		struct script_place at = script_place(s->text, reply->str);
+		fail_msg("%s, %s:%ld: %s", s->name, at.file ? at.file : "", at.line, reply->str);
+	}
 	struct reply *copy = as_reply(reply);
 	if (!reply_form_matches(copy, s->forms) && !(s->replay == REPLAY_GRANT && is_ended(reply)))
 		fail_msg("%s: the reply is none that the script declares", s->name);
