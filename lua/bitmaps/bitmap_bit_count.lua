@@ -7,7 +7,8 @@
 -- The caller continues from next_bit to last_bit, in bits; next_bit is -1 at the end.
 -- Errors: WRONGTYPE. It reads at most STEP_BITS.
 --@reads
-local first, last = bit_range(redis.call('STRLEN', KEYS[1]), ARGV[1], ARGV[2], ARGV[3])
+local from, to, unit = ARGV[1], ARGV[2], ARGV[3]
+local first, last = bit_range(redis.call('STRLEN', KEYS[1]), from, to, unit)
 if first > last then
   return { 0, now, 0, -1, -1 }
 end

@@ -5,10 +5,11 @@
 --@reply -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
+local ttl = ARGV[1]
 local bytes = redis.call('STRLEN', KEYS[1])
 if bytes == 0 and redis.call('EXISTS', KEYS[1]) == 0 then -- an empty bitmap exists
   return { -1, now }
 end
-local at = expiry_after(ARGV[1], now, expiry_at(KEYS))
+local at = expiry_after(ttl, now, expiry_at(KEYS))
 expire(KEYS, at)
 return { 1, now, bytes, expiry_reply(at) }

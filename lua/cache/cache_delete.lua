@@ -13,9 +13,8 @@
 -- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon
 -- with waiters has died; Redis frees the memory in the background.
 --@flags allow-oom
-local if_match, if_none_match = ARGV[2], ARGV[3]
+local fence, if_match, if_none_match = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
-local fence = tonumber(ARGV[1])
 
 if fence and highest and fence < highest then
   return { -1, now, highest }

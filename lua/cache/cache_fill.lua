@@ -17,17 +17,17 @@
 -- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes, O(log waiters) for a request that
 -- waits, O(waiters) when a daemon with waiters has died.
 --@idempotent proof
-local given, waiter = ARGV[1], ARGV[3]
+local given, valid_ms, waiter = ARGV[1], ARGV[2] + 0, ARGV[3]
+local wait_ms, waited_us = (ARGV[4] or 0) + 0, (ARGV[5] or 0) + 0
 local version = cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 if granted then
   return ticket == granted[3] and granted
 end
-local expires_at = cache_end(KEYS[3], now, now + tonumber(ARGV[2]))
+local expires_at = cache_end(KEYS[3], now, now + valid_ms)
 if version then
   return cache_read(KEYS[1], now, version, 0)
 end
-local waited_us = tonumber(ARGV[5] or '0')
 if not ticket and waited_us == 0 then
   redis.call('SET', KEYS[2], given, 'PXAT', format('%d', expires_at))
   return { 1, now, given, expires_at }, true, expires_at - now
@@ -44,7 +44,7 @@ if not ticket then
   cache_serve(waiters, expires_at)
   return { 1, now, given, expires_at }, true, expires_at - now
 end
-if tonumber(ARGV[4]) > 0 then
+if wait_ms > 0 then
   waiters_join(waiters, now_us, waited_us)
 else
   waiters_leave(waiters)

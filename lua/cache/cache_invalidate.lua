@@ -14,8 +14,8 @@
 -- when a daemon with waiters has died.
 --@idempotent
 --@flags allow-oom
-local GRAINS = 64
 local again_after = tonumber(ARGV[1])
+local GRAINS = 64
 local version = cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 local last_at = redis.call('ZCARD', KEYS[3]) > 0 and redis.call('PEXPIRETIME', KEYS[3]) or now

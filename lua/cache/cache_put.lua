@@ -20,10 +20,10 @@
 -- when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) for the first value.
 local value, ttl_ms, digits, given = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[5]
-local if_match, if_none_match = ARGV[6], ARGV[7]
+local fence, if_match, if_none_match = tonumber(ARGV[4]), ARGV[6], ARGV[7]
 local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
 local expires_at = cache_end(KEYS[4], now, now + ttl_ms)
-local fence = tonumber(ARGV[4]) or highest
+fence = fence or highest
 
 if fence and fence < (highest or fence) then
   return { -1, now, highest }

@@ -5,7 +5,8 @@
 --@reply 1 deleted, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@flags allow-oom
-local field, at, bit_value = checkin_place(tonumber(ARGV[1]))
+local day = tonumber(ARGV[1])
+local field, at, bit_value = checkin_place(day)
 local days = redis.call('HGET', KEYS[1], field) or ''
 local byte = string.byte(days, at) or 0
 if bit.band(byte, bit_value) == 0 then

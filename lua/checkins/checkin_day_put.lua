@@ -3,7 +3,8 @@
 -- ARGV[1]  the day, in days since 1970
 --@reply 1 new, 0 known
 -- Errors: WRONGTYPE, nothing done. O(1).
-local field, at, bit_value = checkin_place(tonumber(ARGV[1]))
+local day = tonumber(ARGV[1])
+local field, at, bit_value = checkin_place(day)
 local days = redis.call('HGET', KEYS[1], field) or ''
 days = days .. string.rep('\0', at - #days)
 local byte = string.byte(days, at)

@@ -9,9 +9,9 @@
 -- bits has days in the order of SETBIT, from bits_day on. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE. O(days / BLOCK_DAYS).
 --@reads
-local most = tonumber(ARGV[3])
-local last = ARGV[2] == '' and math.floor(now / 86400000) or tonumber(ARGV[2])
-local first = ARGV[1] == '' and last - tonumber(ARGV[4]) + 1 or tonumber(ARGV[1])
+local from, to, most, usual = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local last = to == '' and math.floor(now / 86400000) or tonumber(to)
+local first = from == '' and last - usual + 1 or tonumber(from)
 if first > last or last - first + 1 > most then
   return { -1, now, first, last }
 end

@@ -5,7 +5,8 @@
 --@reply -1 absent
 -- Errors: WRONGTYPE, also for a field that is not a counter. O(1).
 --@reads
-local value = redis.call('HGET', KEYS[1], ARGV[1])
+local name = ARGV[1]
+local value = redis.call('HGET', KEYS[1], name)
 if not value then
   return { -1, now }
 end

@@ -8,8 +8,9 @@
 -- returned alone.
 -- Errors: WRONGTYPE. O(limit).
 --@reads
+local before, limit = ARGV[1], tonumber(ARGV[2])
 local bytes_most = 262144
-local from, limit = ARGV[1] == '' and '+' or '(' .. ARGV[1], tonumber(ARGV[2])
+local from = before == '' and '+' or '(' .. before
 local reply = { 0, now, 0 }
 local count, bytes, step = 0, 0, 4
 while true do

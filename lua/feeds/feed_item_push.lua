@@ -13,17 +13,18 @@
 -- have used in the same millisecond.
 -- Errors: WRONGTYPE, nothing done. O(items); it drops at most 250, or as many as were pushed.
 --@idempotent
+local limit, oldest = tonumber(ARGV[1]), ARGV[2]
 local size = redis.call('XLEN', KEYS[1])
 local is_there = size > 0 or redis.call('EXISTS', KEYS[1]) == 1
 local kept = redis.call('HMGET', KEYS[2], 'limit', 'excess')
 local is_new = #ARGV > 1 and not (is_there and kept[1])
 local at = is_new and is_there and expiry_at({ KEYS[1] })
 local excess = is_there and tonumber(kept[2] or '0') or 0
-local limit = tonumber(ARGV[1]) or feed_limit(is_there, kept[1])
+limit = limit or feed_limit(is_there, kept[1])
 local ms, seq = '0', '0'
 if #ARGV > 1 then
   local id = is_there and '*' or format('%d-%d', now, (clock[2] % 1000 + 1) * 1000000)
-  ms, seq = string.match(redis.call('XADD', KEYS[1], id, 'item', ARGV[2]), '^(%d+)-(%d+)$')
+  ms, seq = string.match(redis.call('XADD', KEYS[1], id, 'item', oldest), '^(%d+)-(%d+)$')
   id = ms .. '-*'
   for i = 3, #ARGV do
     redis.call('XADD', KEYS[1], id, 'item', ARGV[i])

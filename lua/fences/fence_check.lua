@@ -4,7 +4,8 @@
 --@reply 1 passed, -1 stale: highest int
 -- highest is the fence itself if it passed, else the higher one.
 -- Errors: WRONGTYPE, nothing done. O(1).
-local fence, highest = tonumber(ARGV[1]), fence_last(KEYS[1])
+local fence = tonumber(ARGV[1])
+local highest = fence_last(KEYS[1])
 if fence < highest then
   return { -1, now, highest }
 end

@@ -10,7 +10,7 @@
 -- The distance has 4 decimals. member is the first that is not in the set.
 -- Errors: WRONGTYPE. O(log M).
 --@reads
-local unit = ARGV[3]
+local from, to, unit = ARGV[1], ARGV[2], ARGV[3]
 local cells, other = geo_cells(now)
 if not cells then
   return other
@@ -23,6 +23,6 @@ for i = 1, 2 do
   end
 end
 if KEYS[2] == KEYS[3] then
-  return { 0, now, redis.call('GEODIST', KEYS[2], ARGV[1], ARGV[2], unit) }
+  return { 0, now, redis.call('GEODIST', KEYS[2], from, to, unit) }
 end
 return { 0, now, format('%.4f', geo_metres(at[1], at[2]) / geo_unit[unit]) }

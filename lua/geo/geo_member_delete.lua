@@ -7,11 +7,12 @@
 --@reply -3 again: geo_again
 -- Errors: WRONGTYPE, nothing done. O(log M).
 --@flags allow-oom
+local member = ARGV[1]
 local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local removed = redis.call('ZREM', KEYS[2], ARGV[1])
+local removed = redis.call('ZREM', KEYS[2], member)
 if removed > 0 and redis.call('HINCRBY', KEYS[1], 'size', '-1') == 0
   and redis.call('HEXISTS', KEYS[1], 'kept') == 0 then
   redis.call('DEL', KEYS[1])

@@ -12,14 +12,14 @@
 -- '0' at its start.
 -- Errors: WRONGTYPE. O(page log M): it reads at most 2000 members of a cell, for a millisecond.
 --@reads
+local cursor, glob, page = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local page, cursor, ended = tonumber(ARGV[3]), ARGV[1], 0
-local reply, n = { 0, now, 0, '0' }, 0
+local reply, n, ended = { 0, now, 0, '0' }, 0, 0
 for cell = 2, #KEYS do
-  local members, next_cursor = scan_page('ZSCAN', KEYS[cell], cursor, ARGV[2], page - n)
+  local members, next_cursor = scan_page('ZSCAN', KEYS[cell], cursor, glob, page - n)
   if not members then
     return { -1, now }
   end

@@ -12,12 +12,12 @@
 --@reply -3 again: geo_again
 -- other_cells: the set has members, and another number of cells.
 -- Errors: WRONGTYPE, nothing done. O(cells).
-local ttl, must_exist = ARGV[2], ARGV[3]
+local wanted, ttl, must_exist = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local size, cells, is_absent = geo_size()
 if not size then
   return cells
 end
-local wanted = ARGV[1] == '' and cells or tonumber(ARGV[1])
+wanted = wanted or cells
 if is_absent and must_exist == '1' then
   return { -2, now }
 elseif size > 0 and wanted ~= cells then

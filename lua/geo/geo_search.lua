@@ -18,14 +18,15 @@
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell; the work for
 -- the others is bounded.
 --@reads
-local order, last = ARGV[7], ARGV[9]
+local longitude, latitude, kind, unit, order = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[7]
+local width, height, most, last = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[9]
 local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local nearest, most = order == 'ASC', tonumber(ARGV[8])
-local at, found, done, cost = { ARGV[1], ARGV[2] }, {}, 0, 0
-local shape = { ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] }
+local nearest = order == 'ASC'
+local at, found, done, cost = { longitude, latitude }, {}, 0, 0
+local shape = { kind, width, height, unit }
 local other_side = shape[3] or shape[2]
 local is_thin = math.max(shape[2], other_side) > 4 * math.min(shape[2], other_side)
 

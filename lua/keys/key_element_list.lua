@@ -20,8 +20,8 @@
 -- cut. A match leaves most elements out, so with one more of them are looked at; fewer if the match
 -- is deep, since Redis compares it at each byte of an element.
 --@reads
+local cursor, limit, match, glob, depth = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 local STEP_BYTES, PAGE_BYTES, TEXT_BYTES, DEPTH = 65536, 131072, 1048576, 64
-local limit, match, glob, depth = tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 local STEPS, STEP_COUNT = 100, 100
 if match == '' then
   STEPS, STEP_COUNT, glob = 25, 10, '*'
@@ -33,7 +33,7 @@ if kind == 'none' then
 elseif kind ~= 'list' and not SCANS[kind] then
   return { -2, now, kind }
 end
-local step, listed = string.match(ARGV[1], '^(%d+)%.?(%x*)$')
+local step, listed = string.match(cursor, '^(%d+)%.?(%x*)$')
 if not step or (kind == 'list' and #step > 15) then
   return { -3, now }
 end
@@ -109,7 +109,7 @@ local function page_range(from)
   return index < size and format('%d', index) or '0'
 end
 
-local cursor = step
+cursor = step
 for _ = 1, STEPS do
   cursor = kind == 'list' and page_range(cursor) or page_step(cursor, listed)
   listed = ''

@@ -5,9 +5,10 @@
 --@reply -1 no_board
 -- Errors: WRONGTYPE. O(log n).
 --@reads
+local least, most = ARGV[1], ARGV[2]
 local board = read_board(KEYS[1])
 if not board then
   return { -1, now }
 end
-local first, behind = range_of(KEYS[2], #board.names, ARGV[1], ARGV[2])
+local first, behind = range_of(KEYS[2], #board.names, least, most)
 return { 0, now, behind - first }

@@ -11,15 +11,16 @@
 --@plain
 -- The highest scores first, without bounds. One member more than asked for shows whether a page
 -- follows.
-local from, count = ARGV[1] + 0, ARGV[2] + 0
-local text = not ARGV[3] and redis.call('HGET', KEYS[1], 'dimensions')
+local first, count, order = ARGV[1], ARGV[2] + 0, ARGV[3]
+local text, from = not order and redis.call('HGET', KEYS[1], 'dimensions'), first + 0
 if text then
-  local elements = redis.call('ZRANGE', KEYS[2], ARGV[1], format('%d', from + count))
+  local elements = redis.call('ZRANGE', KEYS[2], first, format('%d', from + count))
   local follows = elements[count + 1] ~= nil
   elements[count + 1] = nil
   reply = { 0, now, text, follows and from + count or -1, from, elements }
 end
 --@operation
+local from, count = tonumber(ARGV[1]), tonumber(ARGV[2])
 local order, least, most = ARGV[3] or 'desc', ARGV[4] or '', ARGV[5] or ''
 local board = read_board(KEYS[1])
 if not board then
@@ -30,4 +31,4 @@ if order == 'asc' then
   local size = redis.call('ZCARD', KEYS[2])
   first, behind = size - behind, size - first
 end
-return page_at(now, KEYS[2], board, order, first, behind, tonumber(ARGV[1]), tonumber(ARGV[2]))
+return page_at(now, KEYS[2], board, order, first, behind, from, count)

@@ -17,14 +17,14 @@
 --@idempotent
 --@plain
 -- The only dimension of a board without a bound that has the member.
-local member, change, dimension = ARGV[1], ARGV[2], ARGV[3]
+local member, change, dimension, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if #ARGV == 4 then
   known = redis.call('HMGET', KEYS[1], 'dimensions', 'last', 'max_members')
   local text, last, max = unpack(known)
   local old = text == dimension and last and not max and redis.call('HGET', KEYS[2], member)
   if old and #old == 2 * ARRIVAL and redis.call('ZSCORE', KEYS[3], old .. member) then
     local rest = struct.unpack('>I8', old)
-    local score = ARGV[4] + (change == 'add' and EXACT_MAX - rest or 0)
+    local score = number + (change == 'add' and EXACT_MAX - rest or 0)
     if score >= 0 and score <= EXACT_MAX and rest <= EXACT_MAX then
       local element = old .. member
       if score ~= EXACT_MAX - rest then
@@ -41,13 +41,13 @@ if #ARGV == 4 then
   end
 end
 --@operation
-local member, adds = ARGV[1], ARGV[2] == 'add'
+local member, adds, dimension = ARGV[1], ARGV[2] == 'add', ARGV[3]
 local board = read_board(KEYS[1], known)
 local is_new = not board
 if is_new and #ARGV > 4 then
   return { -1, now }
 end
-board = board or { names = { ARGV[3] }, text = ARGV[3], last = 0 }
+board = board or { names = { dimension }, text = dimension, last = 0 }
 local old = not is_new and read_place(KEYS[2], member, #board.names)
 
 local given = {}

@@ -17,7 +17,7 @@
 -- If its scores do not change, a member keeps its arrival, and so its rank among equals.
 -- Errors: WRONGTYPE, nothing done. O(members log n).
 --@idempotent parts
-local named = tonumber(ARGV[1])
+local named, dimension = tonumber(ARGV[1]), ARGV[2]
 local largest, removals = tonumber(ARGV[named + 2]), tonumber(ARGV[named + 3])
 local first_put = named + 4 + removals
 local board = read_board(KEYS[1])
@@ -25,7 +25,7 @@ local is_new = not board
 if is_new and named ~= 1 then
   return { -1, now }
 end
-board = board or { names = { ARGV[2] }, text = ARGV[2], last = 0 }
+board = board or { names = { dimension }, text = dimension, last = 0 }
 
 -- For each dimension of the board: how far behind the member its score is in ARGV; nil: the score
 -- is 0.

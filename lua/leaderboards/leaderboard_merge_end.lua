@@ -12,8 +12,8 @@
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); Redis frees the old members in the
 -- background.
 --@idempotent
-local dimensions = ARGV[1]
-local size, board_keys = tonumber(ARGV[2]), { KEYS[1], KEYS[2], KEYS[3] }
+local dimensions, size = ARGV[1], tonumber(ARGV[2])
+local board_keys = { KEYS[1], KEYS[2], KEYS[3] }
 local board = read_board(KEYS[1])
 local old_size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash

@@ -12,8 +12,7 @@
 -- exist any more, or has other dimensions now.
 -- Errors: WRONGTYPE. O(MERGE_STEP), the COUNT of an HSCAN, which may return more.
 --@reads
-local cursor, dimensions = ARGV[1], ARGV[3]
-local number = tonumber(ARGV[2])
+local cursor, number, dimensions = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local board = read_board(KEYS[1])
 if not board then
   return { -1, now, number - 1 }

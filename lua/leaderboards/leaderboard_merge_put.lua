@@ -8,9 +8,10 @@
 --@reply -3 lost
 -- lost: another number of members was built before.
 -- Errors: WRONGTYPE, nothing done. O(members).
-local cursor, built = ARGV[1], tonumber(ARGV[6])
+local cursor, number, weight, aggregate = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local dimensions, built, kind = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 if redis.call('HLEN', KEYS[1]) ~= built then
   return { -3, now }
 end
-local found, names, is_intersection = { unpack(ARGV, 8) }, names_of(ARGV[5]), ARGV[7] == 'intersection'
-return merge_add(now, KEYS[1], cursor, found, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], is_intersection)
+local found, names = { unpack(ARGV, 8) }, names_of(dimensions)
+return merge_add(now, KEYS[1], cursor, found, names, number, weight, aggregate, kind == 'intersection')

@@ -12,13 +12,14 @@
 -- this member in this dimension is too large; what was built is deleted.
 -- Errors: WRONGTYPE, nothing done. O(STEP log n), where STEP is the COUNT of an HSCAN, which may
 -- return more.
-local cursor, dimensions, built, ranked = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local cursor, dimensions = ARGV[1], ARGV[2]
+local built, ranked, needed = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local STEP, KEPT_MS = 50, 60000
 if redis.call('HLEN', KEYS[1]) ~= built or redis.call('ZCARD', KEYS[2]) ~= ranked then
   return { -3, now }
 end
 local step = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', format('%d', STEP))
-local found, names, needed = step[2], names_of(dimensions), tonumber(ARGV[5])
+local found, names = step[2], names_of(dimensions)
 local add, remove = {}, {}
 for i = 1, #found, 2 do
   local place = checked_place(found[i + 1], #names)

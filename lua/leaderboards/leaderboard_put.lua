@@ -10,8 +10,8 @@
 -- differs: it has these dimensions, and members.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). Keys that an old board left, when only its
 -- first key was deleted, are removed; Redis frees their memory in the background.
-local dimensions, ttl = ARGV[1], ARGV[2]
-local board, max = read_board(KEYS[1]), tonumber(ARGV[3])
+local dimensions, ttl, max = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local board = read_board(KEYS[1])
 local size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if board and board.text ~= dimensions and size > 0 then

@@ -34,9 +34,10 @@
 --@idempotent proof
 --@plain
 -- One lock without waiters that is free, or that another client holds in exclusive mode.
-local is_usual = #KEYS == LOCK_KEYS and ARGV[4] == '' and ARGV[7] ~= 'shared'
+local presented, wanted_mode, ticket = ARGV[4], ARGV[7], ARGV[8]
+local is_usual = #KEYS == LOCK_KEYS and presented == '' and wanted_mode ~= 'shared'
 local existing = is_usual and redis.call('EXISTS', KEYS[1], KEYS[4])
-if existing == 1 and (ARGV[8] or '') == '' then
+if existing == 1 and (ticket or '') == '' then
   local fence, owner, mode = unpack(redis.call('HMGET', KEYS[1], 'fence', 'owner', 'mode'))
   if mode == 'exclusive' and tonumber(fence or '') and owner then
     local holds, ends_at = redis.call('HLEN', KEYS[1]) - LOCK_FIXED_FIELDS, redis.call('PEXPIRETIME', KEYS[1])
@@ -45,9 +46,10 @@ if existing == 1 and (ARGV[8] or '') == '' then
     end
   end
 elseif existing == 0 then
+  local ttl_ms, owner, metadata, new_hash, sealed = ARGV[1] + 0, ARGV[2], ARGV[3], ARGV[5], ARGV[6]
   -- One SET reads the last fence and writes the next one. A value that is not a fence is restored,
   -- and the operation refuses it.
-  local fence, text, expires_at = now_us, format('%d', now_us), now + ARGV[1]
+  local fence, text, expires_at = now_us, format('%d', now_us), now + ttl_ms
   local last = redis.call('SET', KEYS[2], text, 'KEEPTTL', 'GET')
   if last and not last:find('^%d+$') then
     redis.call('SET', KEYS[2], last, 'KEEPTTL')
@@ -57,11 +59,11 @@ elseif existing == 0 then
       text = format('%d', fence)
       redis.call('SET', KEYS[2], text, 'KEEPTTL')
     end
-    redis.call('HSET', KEYS[1], 'fence', text, 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
-      't:' .. ARGV[5], text)
+    redis.call('HSET', KEYS[1], 'fence', text, 'owner', owner, 'mode', 'exclusive', 'metadata', metadata,
+      't:' .. new_hash, text)
     redis.call('PEXPIREAT', KEYS[1], format('%d', expires_at))
     made = { KEYS[1] }
-    reply, proves, lasts_ms = { 1, now, ARGV[2], 'exclusive', 1, expires_at, ARGV[6], fence }, ARGV[5], ARGV[1] + 0
+    reply, proves, lasts_ms = { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }, new_hash, ttl_ms
   end
 end
 --@operation

@@ -7,16 +7,16 @@
 -- A replay returns the first reply with the present expires_at_ms, while the token holds the lock.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
+local ttl_ms, token_hash = tonumber(ARGV[1]), ARGV[2]
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
-local grant = lock and lock_grant_of(lock, ARGV[2])
+local grant = lock and lock_grant_of(lock, token_hash)
 if granted then
   granted[5] = grant and lock_grant_until(lock, grant)
   return grant and granted
 elseif not grant then
   return { -1, now }
 end
-local ttl_ms = tonumber(ARGV[1])
 local waiters = is_awaited and waiters_read(KEYS[1], KEYS[3], now, '')
 lock_settle(lock)
 lock_renew(lock, grant, now + ttl_ms)

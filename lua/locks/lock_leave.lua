@@ -6,12 +6,13 @@
 --@reply 1
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@flags allow-oom
+local ticket, token_hash = ARGV[1], ARGV[2]
 local names = {}
 for i = 1, #KEYS, 3 do
   local lock = lock_read(KEYS[i], KEYS[i + 1], now)
   names[#names + 1] = {
-    lock = lock, waiters = waiters_read(KEYS[i], KEYS[i + 2], now, ARGV[1]),
-    grant = lock and ARGV[2] ~= '' and lock_grant_of(lock, ARGV[2]),
+    lock = lock, waiters = waiters_read(KEYS[i], KEYS[i + 2], now, ticket),
+    grant = lock and token_hash ~= '' and lock_grant_of(lock, token_hash),
   }
 end
 for _, n in ipairs(names) do
@@ -19,12 +20,12 @@ for _, n in ipairs(names) do
   if n.lock then
     lock_settle(n.lock)
   end
-  if ARGV[1] ~= '' then
+  if ticket ~= '' then
     waiters_leave(n.waiters)
   end
   local is_held = n.lock
   if n.grant then
-    is_held = select(2, lock_drop(n.lock, n.grant, ARGV[2]))
+    is_held = select(2, lock_drop(n.lock, n.grant, token_hash))
   end
   lock_serve(is_held and n.lock or nil, n.waiters)
 end

@@ -7,8 +7,8 @@
 --@reply 1 fenced, 0 not_holder
 -- fenced: the token holds the lock here, with that fence. not_holder: it does not hold it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
-local holds = redis.call('HEXISTS', KEYS[1], 't:' .. ARGV[1]) == 1
-local fence = tonumber(ARGV[2])
+local token_hash, fence = ARGV[1], tonumber(ARGV[2])
+local holds = redis.call('HEXISTS', KEYS[1], 't:' .. token_hash) == 1
 if fence > fence_last(KEYS[2]) then
   redis.call('SET', KEYS[2], format('%d', fence))
 end

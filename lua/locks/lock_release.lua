@@ -14,10 +14,11 @@
 --@plain
 -- The lock has one holder with one token, and no waiters. With GET, SET refuses a key that is not a
 -- string.
-if ARGV[2] ~= '1' and redis.call('EXISTS', KEYS[3]) == 0 then
-  local mode, token, fence = unpack(redis.call('HMGET', KEYS[1], 'mode', 't:' .. ARGV[1], 'fence'))
+local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
+if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
+  local mode, token, fence = unpack(redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence'))
   if token and mode == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIXED_FIELDS + 1 then
-    redis.call('SET', KEYS[4], fence .. ' ' .. ARGV[1], 'PX', LOCK_RELEASED_MS, 'GET')
+    redis.call('SET', KEYS[4], fence .. ' ' .. token_hash, 'PX', LOCK_RELEASED_MS, 'GET')
     redis.call('UNLINK', KEYS[1])
     reply = { 1, now, 0, 0 }
   end

@@ -7,9 +7,10 @@
 -- not_holder: the token does not hold the lock (any more).
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
 --@flags allow-oom
+local token_hash = ARGV[1]
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
-local grant = lock and lock_grant_of(lock, ARGV[1])
+local grant = lock and lock_grant_of(lock, token_hash)
 if KEYS[4] then
   redis.call('UNLINK', KEYS[4])
 end
@@ -18,6 +19,6 @@ if not grant then
 end
 lock_settle(lock)
 waiters_settle(waiters)
-local _, is_held = lock_drop(lock, grant, ARGV[1])
+local _, is_held = lock_drop(lock, grant, token_hash)
 lock_serve(is_held and lock or nil, waiters)
 return { 1, now }

@@ -8,9 +8,10 @@
 -- the page, the reply has one waiter more.
 -- Errors: WRONGTYPE. O(log waiters + page).
 --@reads
+local after, most = ARGV[1], ARGV[2] + 0
 local reply = { 0, now, waiters_read(KEYS[1], KEYS[2], now, '').called[1] or '' }
-local from = ARGV[1] == '0' and WAITING or '(' .. ARGV[1]
-local limit = format('%d', ARGV[2] + 1)
+local from = after == '0' and WAITING or '(' .. after
+local limit = format('%d', most + 1)
 local page = redis.call('ZRANGE', KEYS[2], from, '+inf', 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
 for i = 1, #page, 2 do
   reply[#reply + 1] = page[i]

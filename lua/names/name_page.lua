@@ -16,9 +16,9 @@
 -- Errors: WRONGTYPE, CLUSTERDOWN. It takes a millisecond, or 64 names if these take longer.
 --@flags allow-cross-slot-keys
 --@reads
-local lead, before_tag, behind_tag, after, match, most = unpack(ARGV)
+local lead, before_tag, behind_tag, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local match, most, tags = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local STEP = 64
-most = tonumber(most)
 local head, is_match = star_match(match)
 local first, last = head == '' and '-' or '[' .. head, head == '' and '+' or '(' .. head .. '\255'
 local found, gone = {}, {}
@@ -56,7 +56,7 @@ local function read_index(key, from)
 end
 
 local ended, stopped_at = 0, ''
-for tag in string.gmatch(ARGV[7], '([^,]*),') do
+for tag in string.gmatch(tags, '([^,]*),') do
   stopped_at = read_index(before_tag .. tag .. behind_tag, ended == 0 and after ~= '' and '(' .. after or first)
   if stopped_at ~= '' then
     break

@@ -5,11 +5,12 @@
 -- Errors: WRONGTYPE, nothing changed. O(queues * log waiters), O(waiters) when a daemon with
 -- waiters has died.
 --@flags allow-oom
+local ticket = ARGV[1]
 local last, queues = #KEYS / QUEUE_KEYS - 1, {}
 for i = 0, last do
   queue_use(i)
   check_types()
-  queues[i] = waiters_read(keys[QUEUE], keys[WAITERS], now, ARGV[1])
+  queues[i] = waiters_read(keys[QUEUE], keys[WAITERS], now, ticket)
 end
 for i = 0, last do
   queue_use(i)

@@ -15,12 +15,12 @@
 -- millisecond.
 -- Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@reads
-local settled = ARGV[6]
+local state, limit, last_priority, last_at = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local last_sequence, settled = ARGV[5], ARGV[6]
 check_types()
 if settled ~= '1' and is_unsettled() then
   return { -1, now }
 end
-local state, limit = ARGV[1], tonumber(ARGV[2])
 local VIRTUAL_MOST, PAGE_BYTES = '1000', 1048576
 local places = {
   blocked = keys[ORDER], ready = keys[READY], delayed = keys[DELAYED], in_flight = keys[FLIGHT], dead = keys[DEAD],
@@ -78,13 +78,14 @@ local is_blocked = state == 'blocked'
 if is_ready or is_blocked then
   start = 0
 end
-local text = (ARGV[5]:gsub('%x%x', function(byte)
+local text = (last_sequence:gsub('%x%x', function(byte)
   return string.char(tonumber(byte, 16))
 end))
-if is_blocked and ARGV[5] ~= '' then -- this place is by group, and the cursor is a member
+if is_blocked and last_sequence ~= '' then -- this place is by group, and the cursor is a member
   start = redis.call('ZLEXCOUNT', keys[ORDER], '-', '[' .. text)
-elseif ARGV[5] ~= '' then
-  local after = { priority = ARGV[3], seq = ARGV[5], rank = rank_of(tonumber(ARGV[3]), tonumber(ARGV[4])) }
+elseif last_sequence ~= '' then
+  local rank = rank_of(tonumber(last_priority), tonumber(last_at))
+  local after = { priority = last_priority, seq = last_sequence, rank = rank }
   local score = format('%d', after.rank)
   if is_ready then -- the score of a head has a fraction; the cursor has that score
     score, after.seq = text:match('^(%d+%.?%d*) (%d+)$')

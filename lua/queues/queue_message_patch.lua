@@ -11,7 +11,7 @@
 -- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@idempotent
-local id, priority = ARGV[1], ARGV[4]
+local id, delay_ms, deliver_at, priority = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local m, state = find_settled(id)
 if not m or state == 'expired' then
   return { -1, now }
@@ -20,7 +20,6 @@ elseif state == 'in_flight' then
 elseif state == 'dead' then
   revive(m)
 end
-local delay_ms, deliver_at = tonumber(ARGV[2]), tonumber(ARGV[3])
 if delay_ms >= 0 then
   m.at = now + delay_ms
 elseif deliver_at >= 0 then

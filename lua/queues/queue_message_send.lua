@@ -33,14 +33,15 @@
 --@plain
 -- Messages without options for a queue that exists, without rules, and without a waiting receiver.
 -- One that is sent alone may have an id and a delay.
+local given, given_options = ARGV[1], ARGV[3]
 local is_plain, is_alone = #ARGV % 3 == 0, #ARGV == 3
-local delay_ms = is_alone and #ARGV[3] > 1 and ARGV[3]:match('^%d\t(%d+)\t%-1\t0\t0\t\t\t$')
+local delay_ms = is_alone and #given_options > 1 and given_options:match('^%d\t(%d+)\t%-1\t0\t0\t\t\t$')
 for i = 3, is_plain and #ARGV or 0, 3 do
   is_plain = is_plain and (#ARGV[i] == 1 or delay_ms) and #ARGV[i - 1] + #ARGV[i - 2] < SMALL - 100
     and (ARGV[i - 2] == '' or is_alone)
 end
 known = redis.call('HMGET', KEYS[QUEUE], 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
-local last, given, instant = tonumber(known[1] or ''), ARGV[1], format('%d', now)
+local last, instant = tonumber(known[1] or ''), format('%d', now)
 is_plain = is_plain and last and known[3] == LAYOUT and not (known[4] and known[4]:find(' ', 1, true))
 known.waiters = redis.call('ZCARD', KEYS[WAITERS])
 if is_plain and known.waiters == 0 then
@@ -50,7 +51,7 @@ if is_plain and known.waiters == 0 then
     options = '\t0\t0\t' .. given .. '\t\t\n'
   end
   for i = 1, #ARGV, 3 do
-    local priority, seq, n = delay_ms and ARGV[3]:sub(1, 1) or ARGV[i + 2], format('%d', last + 1), #members
+    local priority, seq, n = delay_ms and given_options:sub(1, 1) or ARGV[i + 2], format('%d', last + 1), #members
     last = last + 1
     fields[n + 1], fields[n + 2] = seq, instant .. priority .. options .. ARGV[i + 1]
     members[n + 1], members[n + 2] = at > now and format('%d', at) or priority .. instant, priority .. seq

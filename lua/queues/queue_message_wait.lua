@@ -9,7 +9,7 @@
 -- that has not ended has its content only in the last look.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)), O(daemons that wait for this message).
 --@flags allow-oom
-local seq, instance = ARGV[1], ARGV[2]
+local seq, instance, wait_ms = ARGV[1], ARGV[2], ARGV[3]
 local lists = redis.call('HMGET', keys[QUEUE], seq .. 'w', 'awaited', 'layout')
 check_layout(lists[3])
 local m, state, done = find_sequence(seq, nil)
@@ -39,7 +39,7 @@ local function with_daemon(list, until_text)
   return table.concat(kept) .. instance .. until_text
 end
 
-local waits_until, changes = now + ARGV[3], {}
+local waits_until, changes = now + wait_ms, {}
 local own = with_daemon(lists[1] or '', format('%d', waits_until))
 if own then
   changes = { seq .. 'w', own }

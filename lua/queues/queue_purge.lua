@@ -14,7 +14,8 @@
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@flags allow-oom
 --@idempotent parts
-local state, total = ARGV[1], tonumber(ARGV[2])
+local state, before = ARGV[1], tonumber(ARGV[2])
+local total = before
 
 check_types()
 
@@ -86,6 +87,6 @@ if state == '' and looked_at < REMOVED_MOST then
 end
 commit()
 if places[at] then
-  return { total > tonumber(ARGV[2]) and 2 or 0, now, total }
+  return { total > before and 2 or 0, now, total }
 end
 return { total > 0 and 1 or -1, now, total }

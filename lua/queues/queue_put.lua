@@ -14,6 +14,8 @@
 -- many are blocked, and so many are ready or in flight.
 -- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
+local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
+local policy, policy_key = ARGV[10], ARGV[11]
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', keys[QUEUE]) }
 local wanted = {}
@@ -76,7 +78,6 @@ for i, name in ipairs(SETTINGS) do
   queue.settings[name] = wanted[i]
   fields[2 * i + 5], fields[2 * i + 6] = name, format('%d', wanted[i])
 end
-local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 if result_ms == -2 then
   result_ms = 0
 end
@@ -87,8 +88,8 @@ end
 if max_messages ~= -1 then
   all.max_messages = max_messages > 0 and max_messages or nil
 end
-if ARGV[10] ~= '' or ARGV[11] == '-2' then
-  all.policy = ARGV[10] ~= '' and { ARGV[10], ARGV[11] } or nil
+if policy ~= '' or policy_key == '-2' then
+  all.policy = policy ~= '' and { policy, policy_key } or nil
 end
 if queue.rules_text or head ~= '-' or next(all) then
   queue.rules_text = next(all) and head .. ' ' .. cmsgpack.pack(all) or head

@@ -9,8 +9,8 @@
 -- the name of the part.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
-local most, total, interval_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3] or 0)
-local step = 1000
+local most, before, interval_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3] or 0)
+local total, step = before, 1000
 if most >= 0 then
   step = math.min(step, most - total)
 end
@@ -45,6 +45,6 @@ repeat
 until is_last or looked_at == step or out_of_time()
 commit()
 if not is_last and total ~= most then
-  return { total > tonumber(ARGV[2]) and 2 or 0, now, total }
+  return { total > before and 2 or 0, now, total }
 end
 return { total > 0 and 1 or -1, now, total }

@@ -13,10 +13,10 @@
 -- before did.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
-local STEP_MOST, FIRST_ID = 1000, 6
 local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local at, most, has_ids = tonumber(ARGV[4]), tonumber(ARGV[5]), #ARGV >= FIRST_ID
-local total, bytes = before, 0
+local at, most = tonumber(ARGV[4]), tonumber(ARGV[5])
+local STEP_MOST, FIRST_ID = 1000, 6
+local total, bytes, has_ids = before, 0, #ARGV >= FIRST_ID
 
 -- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
 -- and the wait queues of both are read before anything is written.

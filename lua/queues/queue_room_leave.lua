@@ -6,7 +6,8 @@
 -- Errors: WRONGTYPE, nothing changed. O(log waiters), O(waiters) when a daemon with waiters has
 -- died.
 --@flags allow-oom
-local w = waiters_read(KEYS[1], KEYS[1], now, ARGV[1])
+local ticket = ARGV[1]
+local w = waiters_read(KEYS[1], KEYS[1], now, ticket)
 waiters_settle(w)
 waiters_leave(w)
 if w.is_called and w.head then

@@ -10,8 +10,8 @@
 -- counts.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@flags allow-oom
-local FIELDS = 6
 local taken_at = tonumber(ARGV[1])
+local FIELDS = 6
 local checks = {}
 for i = 1, #KEYS do
   local at = 1 + FIELDS * (i - 1)

@@ -5,9 +5,9 @@
 --@reply 1 allowed, 0 refused: limit_taken
 -- O(1).
 --@idempotent window
-local cost = ARGV[3] + 0
-local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, _, used, started =
-  fixed_window_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, cost)
+local limit, window, cost = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local allowed, capacity, remaining, retry_at, reset_at, more_at, _, _, _, used, started =
+  fixed_window_decide(KEYS[1], now, limit, window, cost)
 if allowed == 1 and cost > 0 then
   fixed_window_commit(KEYS[1], limit, window, used, started)
 end

@@ -39,12 +39,12 @@ if form == GCRA_FORM and old_limit == limit and old_window == window and at <= n
   lasts_ms = window
 end
 --@operation
-local cost = ARGV[3] + 0
+local limit, window, cost, burst = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
 if known == nil then
   known = redis.call('GET', KEYS[1])
 end
-local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst =
-  gcra_decide(known, now, ARGV[1] + 0, ARGV[2] + 0, cost, ARGV[4] + 0)
+local allowed, capacity, remaining, retry_at, reset_at, more_at, _, _, at, level =
+  gcra_decide(known, now, limit, window, cost, burst)
 if allowed == 1 and cost > 0 then
   gcra_commit(KEYS[1], reset_at, limit, window, at, level, burst)
 end

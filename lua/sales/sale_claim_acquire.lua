@@ -11,7 +11,7 @@
 -- A replay returns the first reply with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@idempotent proof
-local user, quantity = ARGV[2], tonumber(ARGV[3])
+local digits, user, quantity = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local sale = read_sale()
 if granted then
   local c = claim_of(redis.call('HGET', claims_key, granted[3]))
@@ -37,7 +37,7 @@ elseif remaining < quantity then
 end
 
 local expires_at_ms = now + sale.hold_ms
-local claim = format('%d', expires_at_ms) .. '.' .. ARGV[1]
+local claim = format('%d', expires_at_ms) .. '.' .. digits
 redis.call('HSET', claims_key, claim, format('held %d %d ', quantity, expires_at_ms) .. user)
 redis.call('ZADD', holds_key, format('%d', expires_at_ms), claim)
 redis.call('HINCRBY', users_key, user, format('%d', quantity))

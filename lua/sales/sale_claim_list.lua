@@ -8,10 +8,11 @@
 -- next_cursor is '0' at the end.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 claims, for a millisecond.
 --@reads
+local cursor, limit = ARGV[1], tonumber(ARGV[2])
 if not read_sale() then
   return { -1, now }
 end
-local claims, next_cursor = scan_page('HSCAN', claims_key, ARGV[1], '', tonumber(ARGV[2]))
+local claims, next_cursor = scan_page('HSCAN', claims_key, cursor, '', limit)
 if not claims then
   return { -2, now }
 end

@@ -16,13 +16,13 @@
 --@idempotent proof
 --@plain
 -- A semaphore that has been used and has room, without waiters. Few permits of it have expired.
-local limit, ttl_ms, owner, permit, sealed = ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[4], ARGV[5]
+local limit, ttl_ms, owner, permit, sealed = ARGV[1], ARGV[2] + 0, ARGV[3], ARGV[4], ARGV[5]
 local from = format('%d', now)
 if redis.call('EXISTS', KEYS[3]) == 0 and (redis.call('HGET', KEYS[1], 'limit') or ''):find('^[1-9]%d*$') then
   local held = redis.call('ZCOUNT', KEYS[2], from, '+inf') + 1
-  if held <= limit and redis.call('ZCOUNT', KEYS[2], '-' .. from, '(' .. from) < MOST_GONE then
+  if held <= limit + 0 and redis.call('ZCOUNT', KEYS[2], '-' .. from, '(' .. from) < MOST_GONE then
     local expires_at = now + ttl_ms
-    redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'o:' .. permit, owner)
+    redis.call('HSET', KEYS[1], 'limit', limit, 'o:' .. permit, owner)
     redis.call('ZADD', KEYS[2], format('%d', expires_at), permit)
     local last = redis.call('ZRANGE', KEYS[2], '-1', '-1', 'WITHSCORES')[2]
     redis.call('PEXPIREAT', KEYS[1], last)

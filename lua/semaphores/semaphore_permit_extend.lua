@@ -7,7 +7,7 @@
 -- A replay returns the present expires_at_ms, while the permit is valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
-local permit = ARGV[1]
+local permit, ttl_ms = ARGV[1], tonumber(ARGV[2])
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
 local was_until = semaphore_holds(s, permit)
@@ -16,7 +16,6 @@ if granted then
 elseif not was_until then
   return { -1, now }
 end
-local ttl_ms = tonumber(ARGV[2])
 local waiters = is_awaited and waiters_read(KEYS[1], KEYS[3], now, '')
 semaphore_settle(s)
 semaphore_grant(s, permit, now + ttl_ms)

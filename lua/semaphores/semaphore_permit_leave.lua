@@ -19,16 +19,17 @@ if ticket == '' and redis.call('EXISTS', KEYS[3]) == 0 then
   end
 end
 --@operation
+local ticket, permit = ARGV[1], ARGV[2]
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local waiters = waiters_read(KEYS[1], KEYS[3], now, ARGV[1])
-local held = ARGV[2] ~= '' and semaphore_holds(s, ARGV[2])
-local released = not held and ARGV[2] ~= '' and semaphore_was_released(s, ARGV[2])
+local waiters = waiters_read(KEYS[1], KEYS[3], now, ticket)
+local held = permit ~= '' and semaphore_holds(s, permit)
+local released = not held and permit ~= '' and semaphore_was_released(s, permit)
 waiters_settle(waiters)
-if ARGV[1] ~= '' then
+if ticket ~= '' then
   waiters_leave(waiters)
 end
 if held then
-  semaphore_drop(s, ARGV[2])
+  semaphore_drop(s, permit)
 end
 semaphore_serve(s, waiters)
 return { held and 1 or released and 0 or -1, now }

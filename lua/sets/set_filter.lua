@@ -8,7 +8,8 @@
 -- stays has a digit for each member: '1' when it stays.
 -- Errors: WRONGTYPE. O(sets * members).
 --@reads
-local wanted = ARGV[1] == 'intersect' and 1 or 0
+local how = ARGV[1]
+local wanted = how == 'intersect' and 1 or 0
 local stays = {}
 for i = 2, #ARGV do
   stays[i - 1] = '1'

@@ -8,7 +8,8 @@
 -- next_cursor is '0' at the end.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 members, for a millisecond.
 --@reads
-local members, next_cursor = scan_page('SSCAN', KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]))
+local cursor, glob, page = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local members, next_cursor = scan_page('SSCAN', KEYS[1], cursor, glob, page)
 if not members then
   return { -1, now }
 end

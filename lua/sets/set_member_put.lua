@@ -3,7 +3,8 @@
 -- ARGV[1]  the member
 --@reply 1 new, 0 known: size int
 -- Errors: WRONGTYPE, nothing done. O(1).
-local added = redis.call('SADD', KEYS[1], ARGV[1])
+local member = ARGV[1]
+local added = redis.call('SADD', KEYS[1], member)
 local size = redis.call('SCARD', KEYS[1])
 if added == size then
   made = { KEYS[1] }

@@ -7,6 +7,7 @@
 -- up to 512 members with Redis's own settings.
 -- Errors: WRONGTYPE. O(STEP) in SSCAN's sense.
 --@reads
+local cursor = ARGV[1]
 local STEP = '500'
-local page = redis.call('SSCAN', KEYS[1], ARGV[1], 'COUNT', STEP)
+local page = redis.call('SSCAN', KEYS[1], cursor, 'COUNT', STEP)
 return { 0, now, page[1], page[2] }

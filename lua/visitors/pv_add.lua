@@ -12,7 +12,7 @@
 -- wrong_day: it is not today. overflow: the sum, of the day or in all, would be beyond 2^53 - 1.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
 --@idempotent
-local expected, kept_s, by = ARGV[2], ARGV[3], ARGV[4]
+local day, expected, kept_s, by = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, expected) then
   return { -1, now }
@@ -28,7 +28,7 @@ if has_total then
 end
 local count = redis.call('INCRBY', KEYS[1], by)
 redis.call('EXPIRE', KEYS[1], kept_s)
-local day, today = tonumber(ARGV[1]), day_of(now)
+local today = day_of(now)
 if before == 0 or day ~= today then
   page_keep(page_key, today, day, kept_s)
 end

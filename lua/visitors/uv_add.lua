@@ -13,7 +13,8 @@
 --@idempotent
 --@plain
 -- Visitors of today, without a total.
-local page_key, day_key, total_key, day, kept_s = KEYS[1], KEYS[2], KEYS[3], ARGV[1] + 0, ARGV[3]
+local day, kept_s = ARGV[1] + 0, ARGV[3]
+local page_key, day_key, total_key = KEYS[1], KEYS[2], KEYS[3]
 if day == math.floor(now / DAY_MS) and redis.call('EXISTS', total_key) == 0 then
   local changed = redis.call('PFADD', day_key, unpack(ARGV, 4))
   if redis.call('EXPIRE', day_key, kept_s, 'XX') == 0 then -- a new sketch
@@ -27,21 +28,22 @@ if day == math.floor(now / DAY_MS) and redis.call('EXISTS', total_key) == 0 then
   reply = { 1, now, changed, day }
 end
 --@operation
+local day, expected, kept_s = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
-if day_is_wrong(now, ARGV[2]) then
+if day_is_wrong(now, expected) then
   return { -1, now }
 end
 local has_total = total_is_sketch(total_key)
 local changed = redis.call('PFADD', KEYS[1], unpack(ARGV, 4))
-local is_new = redis.call('EXPIRE', KEYS[1], ARGV[3], 'XX') == 0
+local is_new = redis.call('EXPIRE', KEYS[1], kept_s, 'XX') == 0
 if is_new then
-  redis.call('EXPIRE', KEYS[1], ARGV[3])
+  redis.call('EXPIRE', KEYS[1], kept_s)
 end
 if has_total then
   redis.call('PFADD', total_key, unpack(ARGV, 4))
 end
-local day, today = tonumber(ARGV[1]), day_of(now)
+local today = day_of(now)
 if is_new or day ~= today then
-  page_keep(page_key, today, day, ARGV[3])
+  page_keep(page_key, today, day, kept_s)
 end
 return { 1, now, changed, day }

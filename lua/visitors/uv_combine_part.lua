@@ -9,11 +9,10 @@
 -- not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@flags allow-oom
-local expected = ARGV[1]
+local expected, size = ARGV[1], tonumber(ARGV[2])
 if day_is_wrong(now, expected) then
   return { -1, now }
 end
-local size = tonumber(ARGV[2])
 redis.call('PFMERGE', KEYS[1], unpack(KEYS, 2))
 local reply = { 0, now, redis.call('GET', KEYS[1]) }
 redis.call('UNLINK', KEYS[1])

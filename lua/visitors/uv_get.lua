@@ -13,11 +13,11 @@
 -- It only reads, but PFCOUNT stores the count in the sketch, which Redis does not allow in a
 -- 'no-writes' script.
 --@looks
-local expected, has_total = ARGV[1], ARGV[3]
+local expected, size, has_total = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if day_is_wrong(now, expected) then
   return { -1, now }
 end
-local size, total = tonumber(ARGV[2]), -1
+local total = -1
 if has_total == '1' then
   local total_key = table.remove(KEYS)
   total = total_is_sketch(total_key) and redis.call('PFCOUNT', total_key) or -1

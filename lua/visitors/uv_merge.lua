@@ -15,13 +15,12 @@
 -- ARGV[1] is not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@idempotent
-local expected, kept_s, first_day = ARGV[1], ARGV[3], tonumber(ARGV[4])
+local expected, days, kept_s, first_day = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 if day_is_wrong(now, expected) then
   return { -1, now }
 end
-local days, merged = tonumber(ARGV[2]), 0
-local has_total, written = total_is_sketch(total_key), {}
+local has_total, merged, written = total_is_sketch(total_key), 0, {}
 redis.call('PFCOUNT', unpack(KEYS)) -- fails here, and not halfway, if one of them is not a sketch
 for day = 1, days do
   local sources = {}

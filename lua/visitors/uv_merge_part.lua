@@ -9,11 +9,10 @@
 -- There is a sketch for each day, as bytes: '' when no source has one. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@flags allow-oom
-local expected = ARGV[1]
+local expected, days = ARGV[1], tonumber(ARGV[2])
 if day_is_wrong(now, expected) then
   return { -1, now }
 end
-local days = tonumber(ARGV[2])
 local reply = { 0, now }
 for day = 1, days do
   local sources = {}

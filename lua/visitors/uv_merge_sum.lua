@@ -9,7 +9,7 @@
 --          sketch of ''
 --@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
-local kept_s = ARGV[1]
+local kept_s, first_day = ARGV[1], tonumber(ARGV[2])
 local total_key, page_key = table.remove(KEYS), table.remove(KEYS, 1)
 local KEPT_MS = 10000 -- in case the script ends half-way
 local has_total, written = total_is_sketch(total_key), {}
@@ -26,7 +26,7 @@ for i = 3, #ARGV, 2 do
   end
 end
 redis.call('UNLINK', KEYS[1])
-local first_day, days = tonumber(ARGV[2]), #KEYS - 1
+local days = #KEYS - 1
 if has_total and merged > 0 then
   redis.call('PFMERGE', total_key, unpack(written))
 end

@@ -85,7 +85,7 @@ BUGS = {
                 "\tcall_int(c, loop_wall_ms() + acquisition->ttl_ms);\n\tcall_text(c, acquisition->owner);\n",
             ),
             ("lua/locks/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n"),
-            ("lua/locks/lock_acquire.lua", "format('%d', now_us), now + ARGV[1]\n", "format('%d', now_us), ARGV[1] + 0\n"),
+            ("lua/locks/lock_acquire.lua", "format('%d', now_us), now + ttl_ms\n", "format('%d', now_us), ttl_ms\n"),
         ],
         {"held once", "held for its time", "free after its time"},
     ),

@@ -2,8 +2,9 @@
 -- and queue_delivery_complete, which has the arguments in its head; with stores_results it stores
 -- results. Nothing is written before commit(). Returns the reply.
 local function settle_deliveries(stores_results)
-  local first_completed = 3 + 2 * tonumber(ARGV[1])
-  local first_rejected = first_completed + 3 * tonumber(ARGV[2])
+  local acknowledged, completed = tonumber(ARGV[1]), tonumber(ARGV[2])
+  local first_completed = 3 + 2 * acknowledged
+  local first_rejected = first_completed + 3 * completed
   local count, fields, at = 0, {}, 3
   while ARGV[at] do
     count = count + 1
@@ -74,10 +75,10 @@ local function settle_deliveries(stores_results)
     end
     return keeps and RESULT_KEPT or ACKNOWLEDGED
   end
-  for i = 1, tonumber(ARGV[1]) do
+  for i = 1, acknowledged do
     reply[i + 2] = settle_done(i, 1 + 2 * i, false)
   end
-  for i = 1, tonumber(ARGV[2]) do
+  for i = 1, completed do
     reply[#reply + 1] = settle_done(#reply - 1, first_completed + 3 * (i - 1), true)
   end
   for i = first_rejected, #ARGV, 5 do

@@ -11,10 +11,11 @@
 --@flags allow-oom
 --@plain
 -- A message without a group, for whose end no other message waits, in a queue without rules.
-local field, instant = ARGV[1] .. 's', format('%d', now)
+local seq, nonce = ARGV[1], ARGV[2]
+local field, instant = seq .. 's', format('%d', now)
 known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'rules', 'full', 'group_paused_until', 'dedupe_ms')
 local state = (known[2] or LAYOUT) == LAYOUT and not known[3] and not known[4] and known[1]
-if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
+if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
   local options, expires, id = state:find('\t', 32, true), '0', ''
   if options then -- no group, no mark
     expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
@@ -34,7 +35,7 @@ if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and sta
       redis.call('ZCARD', KEYS[DONE])
     end
     if expires ~= '0' then
-      redis.call('ZREM', KEYS[GROUPS], 't' .. ARGV[1])
+      redis.call('ZREM', KEYS[GROUPS], 't' .. seq)
     end
     if id ~= '' then
       redis.call('HDEL', KEYS[IDS], id)
@@ -43,15 +44,16 @@ if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and sta
       redis.call('ZADD', KEYS[DONE], format('%d', now + dedupe_ms), id)
     end
     redis.call('ZADD', KEYS[FLIGHT], '-' .. remembered_until, field)
-    redis.call('HDEL', KEYS[QUEUE], ARGV[1])
-    redis.call('HSET', KEYS[QUEUE], field, ARGV[2] .. remembered_until .. 'd')
+    redis.call('HDEL', KEYS[QUEUE], seq)
+    redis.call('HSET', KEYS[QUEUE], field, nonce .. remembered_until .. 'd')
     reply = { 1, now }
   end
 end
 --@operation
-known = known or redis.call('HMGET', keys[QUEUE], ARGV[1] .. 's', 'layout', 'rules', 'full', 'group_paused_until',
+local seq, nonce = ARGV[1], ARGV[2]
+known = known or redis.call('HMGET', keys[QUEUE], seq .. 's', 'layout', 'rules', 'full', 'group_paused_until',
   'dedupe_ms')
-local seq, nonce, state, frees = ARGV[1], ARGV[2], known[1], known[4] -- frees: waiters may proceed
+local state, frees = known[1], known[4] -- frees: waiters may proceed
 check_layout(known[2])
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= format('%d', now) then
   return { -1, now }

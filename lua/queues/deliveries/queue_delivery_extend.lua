@@ -11,14 +11,14 @@
 --@idempotent proof
 --@plain
 -- A delivery that keeps its progress, for no shorter time, of a message that was not cancelled.
-local field, instant = ARGV[1] .. 's', format('%d', now)
+local seq, nonce, visibility_ms, progress = ARGV[1], ARGV[2], ARGV[3] + 0, ARGV[4]
+local field, instant = seq .. 's', format('%d', now)
 known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'visibility_ms', 'full')
-local state = (known[2] or LAYOUT) == LAYOUT and not known[4] and ARGV[4] == '' and known[1]
-local visibility_ms = ARGV[3] + 0
+local state = (known[2] or LAYOUT) == LAYOUT and not known[4] and progress == '' and known[1]
 if visibility_ms < 0 then
   visibility_ms = tonumber(known[3] or 30000)
 end
-if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and (visibility_ms or -1) >= 0
+if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and (visibility_ms or -1) >= 0
   and state:sub(30, 30) ~= 'd' then
   local ends, options = format('%d', now + visibility_ms), state:find('\t', 32, true)
   local id, group, marks = '', '', ''
@@ -27,15 +27,16 @@ if state and state:sub(1, 16) == ARGV[2] and state:sub(17, 29) > instant and (vi
   end
   if marks and not marks:find('c', 1, true) and ends >= state:sub(17, 29) then
     redis.call('ZADD', KEYS[FLIGHT], ends, field .. group)
-    redis.call('HSET', KEYS[QUEUE], field, ARGV[2] .. ends .. state:sub(30))
-    reply = { 1, now, id ~= '' and id or ARGV[1], now + visibility_ms }
+    redis.call('HSET', KEYS[QUEUE], field, nonce .. ends .. state:sub(30))
+    reply = { 1, now, id ~= '' and id or seq, now + visibility_ms }
     proves, lasts_ms = true, visibility_ms
   end
 end
 --@operation
-local stored = known or redis.call('HMGET', keys[QUEUE], ARGV[1] .. 's', 'layout')
+local seq, nonce, visibility_ms, progress = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local stored = known or redis.call('HMGET', keys[QUEUE], seq .. 's', 'layout')
 check_layout(stored[2])
-local m, is_cancelled = current_delivery(ARGV[1], ARGV[2], stored[1])
+local m, is_cancelled = current_delivery(seq, nonce, stored[1])
 if granted then
   granted[4] = m and m.at
   return m and granted
@@ -43,14 +44,13 @@ elseif not m then
   commit()
   return { is_cancelled and -2 or -1, now }
 end
-local visibility_ms = tonumber(ARGV[3])
 if visibility_ms < 0 then
   visibility_ms = setting('visibility_ms') -- which refuses what is not a number
 end
 local visible_until = now + visibility_ms
 m.ends = format('%d', visible_until)
-if ARGV[4] ~= '' then
-  m.progress = ARGV[4]
+if progress ~= '' then
+  m.progress = progress
 end
 plan('ZADD', keys[FLIGHT], m.ends, m.member)
 plan('HSET', keys[QUEUE], m.seq .. 's', state_of(m))

@@ -10,13 +10,13 @@
 --@flags allow-oom
 --@plain
 -- Deliveries as the plain block of queue_delivery_extend has them.
+local visibility_ms = tonumber(ARGV[1])
 local fields, count, instant = {}, (#ARGV - 1) / 2, format('%d', now)
 for i = 1, count do
   fields[i] = ARGV[2 * i] .. 's'
 end
 fields[count + 1], fields[count + 2], fields[count + 3] = 'layout', 'visibility_ms', 'full'
 known = redis.call('HMGET', KEYS[QUEUE], unpack(fields))
-local visibility_ms = tonumber(ARGV[1])
 visibility_ms = visibility_ms < 0 and tonumber(known[count + 2] or '30000') or visibility_ms
 local is_plain = (known[count + 1] or LAYOUT) == LAYOUT and (visibility_ms or -1) >= 0 and not known[count + 3]
 local visible_until = now + (visibility_ms or 0)
@@ -44,8 +44,9 @@ if is_plain and flight[1] then
 end
 reply = is_plain and answer or nil
 --@operation
+local visibility_ms = tonumber(ARGV[1])
 local EXTENDED, CANCELLED, NOT_CURRENT = 1, 2, 0
-local count, visibility_ms, fields = (#ARGV - 1) / 2, tonumber(ARGV[1]), {}
+local count, fields = (#ARGV - 1) / 2, {}
 for i = 1, count do
   fields[i] = ARGV[2 * i] .. 's'
 end

@@ -12,12 +12,12 @@
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
 --@idempotent
-local m, is_cancelled = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', keys[QUEUE], ARGV[1] .. 's'))
+local seq, nonce, delay_ms, reason, kind = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local m, is_cancelled = current_delivery(seq, nonce, redis.call('HGET', keys[QUEUE], seq .. 's'))
 if not m then
   commit()
   return { is_cancelled and -2 or -1, now }
 end
-local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
-local state = give_back(m, tonumber(ARGV[3]), reason, ARGV[5])
+local state = give_back(m, delay_ms, reason ~= '' and reason or 'rejected', kind)
 commit()
 return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

@@ -15,7 +15,8 @@
 --@idempotent
 --@plain
 -- All are acknowledged, and are as in the plain block of queue_delivery_acknowledge, without ids.
-local count, fields, instant = tonumber(ARGV[1]), {}, format('%d', now)
+local count = tonumber(ARGV[1])
+local fields, instant = {}, format('%d', now)
 local is_plain = #ARGV == 2 + 2 * count
 for i = 1, is_plain and count or 0 do
   fields[i] = ARGV[1 + 2 * i] .. 's'

@@ -8,7 +8,7 @@
 -- a millisecond. unsettled: call queue_settle first.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
 --@reads
-local settled = ARGV[3]
+local last_group, most, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 check_types()
 if settled ~= '1' and is_unsettled() then
   return { -1, now }
@@ -32,11 +32,11 @@ local function is_before(a, b)
   return (a:byte(at) or -1) < (b:byte(at) or -1)
 end
 
-local reply, after = { 0, now, '' }, ARGV[1]
+local reply, after = { 0, now, '' }, last_group
 local blocked, marked = next_in(keys[ORDER], after, '\1'), next_in(keys[BUSY], after, '\3')
 local looked_at = 0
 while blocked or marked do
-  if looked_at == tonumber(ARGV[2]) or looked_at > 0 and out_of_time() then
+  if looked_at == most or looked_at > 0 and out_of_time() then
     reply[3] = after
     break
   end

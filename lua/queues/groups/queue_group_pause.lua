@@ -8,15 +8,14 @@
 -- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
 -- unsettled: nothing is changed; call queue_settle first.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
-local settled = ARGV[3]
+local group, pause_ms, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 check_types()
-local group = ARGV[1]
 if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
 elseif settled ~= '1' and is_unsettled() then
   return { -2, now }
 end
-local until_ms = now + tonumber(ARGV[2])
+local until_ms = now + pause_ms
 local scores = redis.call('ZMSCORE', keys[GROUPS], 'h' .. group, 'p' .. group)
 local paused_until = math.max(until_ms, math.ceil((scores[2] or 0) / 1000))
 local held_until = math.max(paused_until, tonumber(scores[1] or 0))

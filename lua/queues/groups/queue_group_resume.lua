@@ -6,8 +6,8 @@
 -- The group is as it is afterwards. absent: the queue does not exist.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
-check_types()
 local group = ARGV[1]
+check_types()
 if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
 end

@@ -7,11 +7,11 @@
 -- next_cursor is '0' at the end. schedule_due: call queue_settle first.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 schedules, for a millisecond.
 --@reads
-local cursor, settled = ARGV[1], ARGV[3]
+local cursor, most, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if settled ~= '1' and is_schedule_due() then
   return { -2, now }
 end
-local ids, next_cursor = scan_page('ZSCAN', keys[SCHEDULES], cursor, '', tonumber(ARGV[2]))
+local ids, next_cursor = scan_page('ZSCAN', keys[SCHEDULES], cursor, '', most)
 if not ids then
   return { -1, now }
 end

@@ -15,15 +15,15 @@
 -- clocks, or Redis's clock was set back. Shifts of an older version do not replace shifts of a
 -- newer one: if daemons have different data, the newest counts, whichever daemon is asked last.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
+local id, json_id, is_patch = ARGV[1], ARGV[2], ARGV[3] == '1'
 check_types()
-local id, is_patch = ARGV[1], ARGV[3] == '1'
 local is_paused = redis.call('HGET', keys[QUEUE], 'paused') == '1'
 local s = fire_if_due(id, is_paused)
 if is_patch and not s then
   return { -1, now }
 end
 local is_new = not s
-s = s or { json_id = ARGV[2], last = 0, last_seq = '', sent = 0, runs = 0, missed = 0, skipped = 0, zone_version = '' }
+s = s or { json_id = json_id, last = 0, last_seq = '', sent = 0, runs = 0, missed = 0, skipped = 0, zone_version = '' }
 local every, cron, start, zone, version = s.every, s.cron, s.start, s.zone, s.zone_version
 
 -- given(i, kept, default): the value of argument i.

@@ -8,8 +8,8 @@
 -- message first, as in the next receive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@idempotent
-check_types()
 local id = ARGV[1]
+check_types()
 local s = fire_if_due(id, redis.call('HGET', keys[QUEUE], 'paused') == '1')
 if not s then
   return { -1, now }
