@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tools/openapi.py reports each fault of a contract with file, line, method and path, and never by
-a traceback.
+a traceback. tools/assemble.py reports each fault of a script with its file.
 """
 import contextlib
 import io
@@ -11,7 +11,9 @@ import tempfile
 
 import yaml
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import embed_scripts  # noqa: E402
 import openapi  # noqa: E402
 
 CONTRACT = """paths:
@@ -222,6 +224,49 @@ WRONG = [
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 
+# A script and the module that it uses, changes to their text, and the error of the build for each.
+SCRIPT = """--@plain
+local item, most = ARGV[1], ARGV[2]
+if most == '' then
+  local size = redis.call('LPUSH', KEYS[1], item)
+  reply = { 1, now, size }
+end
+--@operation
+local item, most = ARGV[1], tonumber(ARGV[2])
+local size = stack_add(KEYS[1], item)
+if most and size > most then
+  local last = ARGV[3]
+  redis.call('LTRIM', KEYS[1], '0', last)
+end
+for i = 4, #ARGV do
+  redis.call('LPUSH', KEYS[1], ARGV[i])
+end
+return { 1, now, size }
+"""
+MODULE = """local STACK_MOST = 9
+local function stack_add(key, item)
+  return redis.call('LPUSH', key, item)
+end
+"""
+WRONG_SCRIPTS = [
+    (
+        "'LPUSH', KEYS[1], item)",
+        "'LPUSH', KEYS[1], ARGV[1])",
+        r"/stack_push.lua: its plain block: an argument has one name: .* ARGV\[1\]",
+    ),
+    (
+        "stack_add(KEYS[1], item)",
+        "stack_add(KEYS[1], ARGV[1])",
+        r"/stack_push.lua: operation stack_push: an argument has one name: .* ARGV\[1\]",
+    ),
+    ("  redis.call('LTRIM'", "  last = ARGV[5]\n  redis.call('LTRIM'", r"/stack_push.lua: .* has one name: .* ARGV\[5\]"),
+    ("'LPUSH', key, item)", "'LPUSH', key, ARGV[1])", r"/lib_stack.lua: stack_add: an argument has one name: .* ARGV\[1\]"),
+    ("local last", "local STACK_MOST", r"/stack_push.lua: operation stack_push: .* hides STACK_MOST of .*/lib_stack.lua"),
+    ("  local size", "  local known", r"/stack_push.lua: its plain block: .* hides known, which is the script's"),
+    ("most == ''", "stack_add()", r"/stack_push.lua: a plain block calls no function of a module: stack_add"),
+    ("  reply = {", "  return {", r"/stack_push.lua: a plain block does not return"),
+]
+
 
 def reported_for(text):
     """The error of the generator for a contract, None when it accepts it."""
@@ -235,6 +280,32 @@ def reported_for(text):
             except SystemExit as end:
                 return str(end)
     return None
+
+
+def reported_for_script(script, module):
+    """The error of the build for a script and its module, None when it accepts them."""
+    with tempfile.TemporaryDirectory() as folder:
+        lua = pathlib.Path(folder, "lua")
+        (lua / "stacks").mkdir(parents=True)
+        (lua / "lib").symlink_to(ROOT / "lua" / "lib")
+        (lua / "stacks" / "stack_push.lua").write_text(script)
+        (lua / "stacks" / "lib_stack.lua").write_text(module)
+        try:
+            embed_scripts.scripts_of(embed_scripts.operations_of(lua), lua)
+        except SystemExit as end:
+            return str(end)
+    return None
+
+
+def wrong_scripts():
+    """What is reported otherwise than WRONG_SCRIPTS expects."""
+    for old, new, wanted in [("", "", "^nothing$"), *WRONG_SCRIPTS]:
+        assert old in SCRIPT + MODULE, old
+        script = SCRIPT.replace(old, new, 1)
+        module = MODULE if script != SCRIPT else MODULE.replace(old, new, 1)
+        reported = reported_for_script(script, module) or "nothing"
+        if not re.search(wanted, reported):
+            yield f"{old.strip()!r} -> {new.strip()!r}: {reported}"
 
 
 def missing_of_the_deprecated():
@@ -257,7 +328,7 @@ def without_each(node, path=()):
 
 def main():
     failures = [f"the contract of this test is refused: {reported_for(CONTRACT)}"] if reported_for(CONTRACT) else []
-    failures += missing_of_the_deprecated()
+    failures += [*missing_of_the_deprecated(), *wrong_scripts()]
     for old, new, wanted in WRONG:
         assert old in CONTRACT, old
         reported = reported_for(CONTRACT.replace(old, new, 1)) or "nothing"
@@ -277,7 +348,7 @@ def main():
         except Exception as fault:  # the generator must not print a traceback
             reported = wrong = repr(fault)
         failures += [f"without {'.'.join(map(str, [*path, name]))}: {reported}"] if wrong else []
-    print(*failures, f"{len(WRONG) + count} contracts, {len(failures)} failed", sep="\n")
+    print(*failures, f"{len(WRONG) + count} contracts, {len(WRONG_SCRIPTS)} scripts, {len(failures)} failed", sep="\n")
     sys.exit(1 if failures else 0)
 
 

@@ -28,6 +28,7 @@ STATEMENT = re.compile(r"^local ([\w, ]+?)(?: = (.+))?$")
 # A text, a comment, a field, or a name; its group 1 is the parenthesis that makes it a call.
 TOKEN = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|--[^\n]*|[.:]\w+|\b[A-Za-z_]\w*\b(\()?")
 DECLARED = re.compile(r"\b(?:local (?:function )?|for |function \w*\()([\w, ]+)")
+ARGUMENT = re.compile(r"\bARGV\[(\d+)\]")
 MOST_PARAMETERS, MOST_VARIABLES = 12, 50  # Lua allows 60 variables of outer functions in a function
 FILES = {}  # path: its number
 PLAIN, SET_BY_PLAIN = "its plain block", {"reply", "proves", "lasts_ms", "known", "made", "F"}
@@ -190,12 +191,19 @@ class Assembler:
             yield "end\n"
 
     def code(self, f):
-        """The body of a function. No local variable of it may hide a name that is replaced."""
+        """The body of a function. No local variable of it may hide a name that is replaced. Each
+        argument has one name.
+        """
         declared = {name for row in DECLARED.findall(f.body) for name in re.findall(r"\w+", row)} | set(f.parameters)
         for name in sorted(declared & (self.functions.keys() | self.constants.keys())):
             sys.exit(f"{f.path}: {f.name}: a local variable hides {name} of {self.module_of[name].path}")
         for name in sorted(declared & (SET_BY_PLAIN if f.name == PLAIN else {"F"})):
             sys.exit(f"{f.path}: {f.name}: a local variable hides {name}, which is the script's")
+        numbers = ARGUMENT.findall(f.body)
+        named = ARGUMENT.findall("".join(re.findall(r"^\s*local (?!function).*", f.body, re.M)))
+        for number in numbers:
+            if number not in named or numbers.count(number) > 1:
+                sys.exit(f"{f.path}: {f.name}: an argument has one name: local ... = ARGV[{number}]")
         return self.rewritten(f.body, f.path)
 
     def rewritten(self, code, path):
