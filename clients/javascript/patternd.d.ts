@@ -320,16 +320,31 @@ export interface RedriveOptions extends CallOptions {
   group?: string | undefined;
 }
 
+export interface FailedMessage {
+  id: string;
+  receives: number;
+  worker: string | null;
+  reason: string | null;
+}
+
 export interface QueueState {
   name: string;
   ready: number;
   blocked?: number;
   delayed: number;
+  retrying: number;
   inFlight: number;
   dead: number;
   sent: number;
   expired: number;
   died: number;
+  rejected: number;
+  timedOut: number;
+  /** How the deliveries of the last 150 s have ended. */
+  recent: { acknowledged: number; failed: number };
+  lastFailedAtMs: number | null;
+  lastFailed: FailedMessage | null;
+  mostFailed: FailedMessage | null;
   oldestReadyMs: number | null;
   settings: QueueSettings;
 }

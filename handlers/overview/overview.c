@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/handler.h"
+#include "overview/overview_daemon.h"
 #include "overview/overview_find.h"
 #include "overview/overview_source.h"
 #include "process/config.h"

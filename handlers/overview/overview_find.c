@@ -17,15 +17,11 @@ enum {
 	OLD_MS = 60000,
 	LATE_MS = 10000,     /* how late a schedule may be, or how long a request may wait for a lock */
 	PAUSED_MS = 3600000, /* a queue that waits for so long was perhaps paused and forgotten */
-	NEARLY_FULL_PERCENT = 90,
-	/*
-	 * Large responses are refused when seven eighths of the memory are used, so usage may never
-	 * exceed that.
-	 */
-	REQUESTS_NEARLY_FULL_PERCENT = 80,
-	FAILING = 10,      /* requests in a row that a program failed */
-	CROWD = 10,        /* requests that wait for a lock, as in the alert PatterndLockWaiters */
-	SHOWN_BYTES = 270, /* of a list of permissions */
+	FAILING = 10,        /* requests in a row that a program failed, or deliveries of late */
+	FAILING_ALL = 3,     /* deliveries of late, while none was acknowledged */
+	FAILING_ONE = 5,     /* deliveries of one message */
+	CROWD = 10,          /* requests that wait for a lock, as in the alert PatterndLockWaiters */
+	SHOWN_ID = 100,      /* bytes of an id */
 };
 
 /* Returns the ending of a noun for `n`. */
@@ -67,6 +63,46 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 	else
 		overview_items_set_detail(item, "%lld message%s %s due, and %lld %s in flight", ready, plural(ready),
 					  verb(ready), in_flight, verb(in_flight));
+}
+
+/* Adds the reason and the worker of a failed delivery, if its message is still there. */
+static void add_reason(struct overview_item *item, const struct json *message)
+{
+	struct text reason = json_tree_string(message, "reason"), worker = json_tree_string(message, "worker");
+	size_t len = strlen(item->detail);
+	char *end = item->detail + len;
+
+	if (reason.at)
+		len += (size_t)snprintf(end, sizeof(item->detail) - len, ": %.*s", (int)reason.len, reason.at);
+	if (reason.at && worker.at && len < sizeof(item->detail))
+		snprintf(item->detail + len, sizeof(item->detail) - len, " (%.*s)", (int)worker.len, worker.at);
+}
+
+/* Work that fails, before its messages are dead letters: most of it, or one message of many. */
+static void add_failing(struct overview_items *items, const struct json *queue, struct text name)
+{
+	const struct json *recent = json_tree_member(queue, "recent"), *most = json_tree_member(queue, "most_failed");
+	long long failed = json_tree_int(recent, "failed", 0), done = json_tree_int(recent, "acknowledged", 0);
+	long long receives = json_tree_int(most, "receives", 0);
+	struct text id = json_tree_string(most, "id");
+	struct overview_item *item;
+
+	if (failed >= (done ? FAILING : FAILING_ALL) && failed > done) {
+		item = overview_items_add(items, OVERVIEW_WORK_FAILING, name, failed);
+		if (!item)
+			return;
+		overview_items_set_detail(
+			item, "%lld deliveries failed within 150 s, and %lld %s acknowledged; the last failed", failed,
+			done, done == 1 ? "was" : "were");
+		add_reason(item, json_tree_member(queue, "last_failed"));
+	} else if (receives >= FAILING_ONE) {
+		item = overview_items_add(items, OVERVIEW_MESSAGE_FAILING, name, receives);
+		if (!item)
+			return;
+		overview_items_set_detail(item, "message %.*s was delivered %lld times, and failed",
+					  (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID), id.at, receives);
+		add_reason(item, most);
+	}
 }
 
 static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
@@ -139,6 +175,7 @@ void overview_find_queue(struct overview_items *items, struct overview_blocked *
 	if (item)
 		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
 					  plural(dead), dead == 1 ? "s" : "");
+	add_failing(items, queue, name);
 	add_old(items, queue, name, now_ms);
 	add_blocked(blocked, queue, name);
 	add_missed(items, queue, name, now_ms);
@@ -291,140 +328,4 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 	else
 		overview_items_set_detail(item, "the last %lld requests to %.*s failed: %.*s", failed, (int)url.len,
 					  url.at, (int)reason.len, reason.at ? reason.at : "");
-}
-
-/* ---- The daemon ---- */
-
-static void add_server(struct overview_items *items, enum overview_kind kind, struct text address, struct text error,
-		       int64_t since_at_ms)
-{
-	struct overview_item *item = overview_items_add(items, kind, address, -1);
-
-	if (!item)
-		return;
-	item->since_at_ms = since_at_ms;
-	overview_items_set_detail(item, "%s cannot be used: %.*s",
-				  kind == OVERVIEW_REDIS_AWAY ? "Redis" : "a server of the Cluster", (int)error.len,
-				  error.at ? error.at : "");
-}
-
-/* Returns the length of the first sentence, which has the reason: some errors of Redis are long. */
-static int first_sentence(struct text error)
-{
-	const char *end = strstr(error.at, ". ");
-	int len = end ? (int)(end - error.at) : (int)error.len;
-
-	return len > 0 && error.at[len - 1] == '.' ? len - 1 : len;
-}
-
-static void add_refusal(struct overview_items *items, const struct json *server)
-{
-	const struct json *refusal = json_tree_member(server, "refusal");
-	struct text code = json_tree_string(refusal, "code"), error = json_tree_string(server, "error");
-	struct overview_item *item = code.at && error.at ? overview_items_add(items, OVERVIEW_REDIS_REFUSES,
-									      json_tree_string(server, "address"), -1)
-							 : NULL;
-
-	if (!item)
-		return;
-	item->since_at_ms = json_tree_int(refusal, "since_at_ms", 0);
-	overview_items_set_detail(item, "Redis refuses calls: %.*s; GET /problems/%.*s has the remedy",
-				  first_sentence(error), error.at, (int)code.len, code.at);
-}
-
-/* The servers of --lock-quorum: a lock needs more than half of them. */
-static void add_quorum(struct overview_items *items, const struct json *servers)
-{
-	size_t usable = 0;
-
-	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
-		usable += json_tree_is_true(s, "connected");
-		add_refusal(items, s);
-	}
-	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
-		struct text error = json_tree_string(s, "error");
-		struct overview_item *item =
-			json_tree_is_true(s, "connected")
-				? NULL
-				: overview_items_add(items, OVERVIEW_QUORUM_AWAY, json_tree_string(s, "address"), -1);
-		if (!item)
-			continue;
-		item->since_at_ms = json_tree_int(s, "away_since_at_ms", 0);
-		overview_items_set_detail(item, "%zu of the %zu servers of --lock-quorum can be used%s: %.*s", usable,
-					  servers->count, usable > servers->count / 2 ? "" : ", too few for any lock",
-					  (int)error.len, error.at ? error.at : "");
-	}
-}
-
-/* A long list of permissions is cut between two of them. */
-static void add_permissions(struct overview_items *items, struct text missing)
-{
-	const struct text daemon = { 0 };
-	size_t shown = missing.len < SHOWN_BYTES ? missing.len : SHOWN_BYTES;
-
-	if (!missing.at)
-		return;
-	struct overview_item *item = overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, -1);
-	while (shown < missing.len && missing.at[shown] != ' ')
-		shown--;
-	if (item)
-		overview_items_set_detail(item, "%.*s%s", (int)shown, missing.at,
-					  shown < missing.len ? " and more, which GET /readyz names" : "");
-}
-
-/* False: the memory is not nearly full. */
-static bool add_memory(struct overview_items *items, struct text name, const char *of, const char *bound,
-		       long long used, long long most, int percent)
-{
-	bool is_full = most > 0 && used > most / 100 * percent;
-	struct overview_item *item =
-		is_full ? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1)) : NULL;
-
-	if (item)
-		overview_items_set_detail(item, "%s %lld of the %lld bytes of %s", of, used, most, bound);
-	return is_full;
-}
-
-/* A server that can be used. If it refuses calls because it is full, that is one finding. */
-static void add_usable(struct overview_items *items, const struct json *server)
-{
-	struct text code = json_tree_string(json_tree_member(server, "refusal"), "code");
-	bool is_full = add_memory(items, json_tree_string(server, "address"), "Redis uses", "its maxmemory",
-				  json_tree_int(server, "used_memory_bytes", 0),
-				  json_tree_int(server, "max_memory_bytes", 0), NEARLY_FULL_PERCENT);
-
-	if (!is_full || !text_is(code, problem_row(P_REDIS_OUT_OF_MEMORY)->code))
-		add_refusal(items, server);
-}
-
-void overview_find_daemon(struct overview_items *items, const struct json *info)
-{
-	const struct json *redis = json_tree_member(info, "redis"), *nodes = json_tree_member(redis, "nodes");
-	struct text error = json_tree_string(redis, "error");
-	int64_t since_at_ms = json_tree_int(redis, "away_since_at_ms", 0), latest_at_ms = 0;
-	bool is_up = json_tree_is_true(redis, "connected"),
-	     is_cluster = text_is(json_tree_string(info, "mode"), "cluster");
-	size_t count = 0, away = 0;
-
-	for (const struct json *n = nodes ? nodes->first : NULL; n; n = n->next) {
-		bool is_away = !json_tree_is_true(n, "connected");
-		int64_t at_ms = json_tree_int(n, "away_since_at_ms", 0);
-		count++;
-		away += is_away;
-		latest_at_ms = at_ms > latest_at_ms ? at_ms : latest_at_ms;
-		if (is_away && is_cluster)
-			add_server(items, OVERVIEW_SHARD_AWAY, json_tree_string(n, "address"),
-				   json_tree_string(n, "error"), at_ms);
-		if (!is_away)
-			add_usable(items, n);
-	}
-	if (!is_up && (!is_cluster || away == count))
-		add_server(items, OVERVIEW_REDIS_AWAY, json_tree_string(redis, "address"), error,
-			   is_cluster && latest_at_ms ? latest_at_ms : since_at_ms);
-	else if (!is_up && away == 0) /* slots that no server serves */
-		add_server(items, OVERVIEW_SHARD_AWAY, (struct text){ 0 }, error, since_at_ms);
-	add_quorum(items, json_tree_member(info, "lock_quorum"));
-	add_permissions(items, json_tree_string(redis, "missing_permissions"));
-	add_memory(items, (struct text){ 0 }, "requests use", "--max-request-memory", (long long)budget_used(),
-		   config()->max_request_memory, REQUESTS_NEARLY_FULL_PERCENT);
 }

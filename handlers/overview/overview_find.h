@@ -46,9 +46,6 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 void overview_find_target(struct overview_items *items, struct overview_sums *sums, const struct json *target,
 			  int64_t now_ms);
 
-/* Takes the answer of info_get: the servers, and the memory of requests. */
-void overview_find_daemon(struct overview_items *items, const struct json *info);
-
 /* Idle queues first, and then those with the most blocked messages. */
 void overview_sort_blocked(struct overview_blocked *blocked);
 

@@ -17,6 +17,8 @@ static const struct {
 	[OVERVIEW_MEMORY_FULL] = { "memory_full", "error", "percent" },
 	[OVERVIEW_PUSH_BACKING_OFF] = { "push_backing_off", "error", NULL },
 	[OVERVIEW_PUSH_FAILING] = { "push_failing", "error", NULL },
+	[OVERVIEW_WORK_FAILING] = { "work_failing", "error", "deliveries" },
+	[OVERVIEW_MESSAGE_FAILING] = { "message_failing", "warning", "deliveries" },
 	[OVERVIEW_DEAD_LETTERS] = { "dead_letters", "warning", "messages" },
 	[OVERVIEW_MESSAGES_WAITING] = { "messages_waiting", "warning", "ms" },
 	[OVERVIEW_GROUPS_BLOCKED] = { "groups_blocked", "warning", "messages" },

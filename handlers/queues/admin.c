@@ -9,6 +9,7 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "queues/queue_call.h"
+#include "queues/queue_content.h"
 
 /* ---- A queue's counts and settings ---- */
 
@@ -76,9 +77,27 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 	out_int(o, "ready", reply_int(r, QUEUE_GET_READY));
 	out_int(o, "blocked", reply_int(r, QUEUE_GET_BLOCKED));
 	out_int(o, "delayed", reply_int(r, QUEUE_GET_DELAYED));
+	out_int(o, "retrying", reply_int(r, QUEUE_GET_RETRYING));
 	out_int(o, "in_flight", reply_int(r, QUEUE_GET_IN_FLIGHT));
 	out_int(o, "dead", reply_int(r, QUEUE_GET_DEAD));
 	out_int(o, "sent", reply_int(r, QUEUE_GET_SENT));
+}
+
+/* Writes how the deliveries of late have ended. */
+static void write_ends(struct json_out *o, const struct reply *r)
+{
+	int64_t at_ms = reply_int(r, QUEUE_GET_LAST_FAILED_AT_MS);
+	size_t last = QUEUE_GET_LAST_FAILED, most = QUEUE_GET_MOST_FAILED;
+
+	out_object(o, "recent");
+	out_int(o, "acknowledged", reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY));
+	out_int(o, "failed", reply_int(r, QUEUE_GET_FAILED_LATELY));
+	out_close(o);
+	out_int_or_null(o, "last_failed_at_ms", at_ms > 0, at_ms);
+	queue_failed_out(o, "last_failed", reply_text(r, last + QUEUE_FAILED_SEQUENCE),
+			 reply_text(r, last + QUEUE_FAILED_STORED_STATE));
+	queue_failed_out(o, "most_failed", reply_text(r, most + QUEUE_FAILED_SEQUENCE),
+			 reply_text(r, most + QUEUE_FAILED_STORED_STATE));
 }
 
 static void write_times(struct json_out *o, const struct request *req, const struct reply *r)
@@ -103,6 +122,9 @@ static void on_state_again(struct request *req, const struct reply *r)
 	write_counts(o, in->name, r);
 	out_int(o, "expired", reply_int(r, QUEUE_GET_EXPIRED));
 	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
+	out_int(o, "rejected", reply_int(r, QUEUE_GET_REJECTED));
+	out_int(o, "timed_out", reply_int(r, QUEUE_GET_TIMED_OUT));
+	write_ends(o, r);
 	write_times(o, req, r);
 	write_settings(o, r, QUEUE_GET_SETTINGS);
 	answer_end(req);
@@ -316,6 +338,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	(void)part;
 	out_object(o, NULL);
 	write_counts(o, name, r);
+	write_ends(o, r);
 	write_times(o, req, r);
 	out_bool(o, "paused", is_paused(r));
 	out_close(o);

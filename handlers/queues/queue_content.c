@@ -143,6 +143,29 @@ static void out_worker(struct json_out *o, struct text worker)
 	out_text_or_null(o, "worker", plain);
 }
 
+int64_t queue_failed_receives(struct text state)
+{
+	struct queue_message m = { 0 };
+
+	return read_state(&m, state) ? m.receives : 0;
+}
+
+void queue_failed_out(struct json_out *o, const char *member, struct text sequence, struct text state)
+{
+	struct queue_message m = { 0 };
+
+	if (!sequence.len || !read_state(&m, state)) {
+		out_null(o, member);
+		return;
+	}
+	out_object(o, member);
+	out_text(o, "id", m.id.len ? m.id : sequence);
+	out_int(o, "receives", m.receives);
+	out_worker(o, m.worker);
+	out_text_or_null(o, "reason", m.reason);
+	out_close(o);
+}
+
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state)
 {
 	*m = (struct queue_message){ .content = TEXT("") };

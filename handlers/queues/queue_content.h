@@ -42,6 +42,12 @@ void queue_message_read(struct queue_message *m, struct text sequence, struct te
  */
 void queue_message_out(struct json_out *o, struct request *req, const struct reply *r);
 
+/* Writes the message of a failed delivery, from its sequence and state; null without a sequence. */
+void queue_failed_out(struct json_out *o, const char *member, struct text sequence, struct text state);
+
+/* How often the message of a state was delivered; 0 for an empty state. */
+int64_t queue_failed_receives(struct text state);
+
 /* Percent-encodes a label or a note, as it is stored. Returns "" when it is absent. */
 struct text queue_encoded(struct request *req, struct text value);
 

@@ -8,6 +8,7 @@
 #include "common/figures.h"
 #include "process/named.h"
 #include "queues/queue_call.h"
+#include "queues/queue_content.h"
 
 enum {
 	STATES_AT = QUEUE_REJECTED + 1,
@@ -16,6 +17,10 @@ enum {
 	PAUSED_AT,
 	EXPIRED_AT,
 	DIED_AT,
+	FAILED_AT,                 /* rejected, timed out */
+	RECENT_AT = FAILED_AT + 2, /* acknowledged, failed */
+	RETRYING_AT = RECENT_AT + 2,
+	MOST_FAILED_AT,
 	SENT_AT,
 	CELLS
 };
@@ -23,6 +28,8 @@ enum {
 static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD,
 				       QUEUE_GET_BLOCKED };
 
+static const char *const failures[] = { "rejected", "timed_out", NULL };
+static const char *const recent[] = { "acknowledged", "failed", NULL };
 static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
 
 static const struct named_family families[] = {
@@ -37,6 +44,15 @@ static const struct named_family families[] = {
 	  true },
 	{ "queue_dead_letters_total", "counter",
 	  "Messages that became dead letters, by all daemons, since the queue was made.", NULL, NULL, true },
+	{ "queue_failed_deliveries_total", "counter",
+	  "Deliveries that were rejected or timed out, by all daemons, since the queue was made.", "end", failures,
+	  true },
+	{ "queue_recent_deliveries", "gauge", "Deliveries of the last 150 s, of all daemons, by how they have ended.",
+	  "end", recent, true },
+	{ "queue_retrying_messages", "gauge", "Delayed messages that were delivered before.", NULL, NULL, true },
+	{ "queue_most_failed_receives", "gauge",
+	  "Deliveries of the message that failed most often, of those that are not dead letters; 0 without one.", NULL,
+	  NULL, true },
 };
 static struct named_kind kind = {
 	.kind = "queues",
@@ -66,6 +82,7 @@ static struct call *look(struct request *req, struct text name)
 static void read(double *cells, const struct request *req, const struct reply *r)
 {
 	int64_t oldest_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
+	size_t most = QUEUE_GET_MOST_FAILED;
 
 	for (size_t i = 0; i < STATES; i++)
 		cells[STATES_AT + i] = (double)reply_int(r, counts[i]);
@@ -73,6 +90,12 @@ static void read(double *cells, const struct request *req, const struct reply *r
 	cells[PAUSED_AT] = (double)(reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1);
 	cells[EXPIRED_AT] = (double)reply_int(r, QUEUE_GET_EXPIRED);
 	cells[DIED_AT] = (double)reply_int(r, QUEUE_GET_DIED);
+	cells[FAILED_AT] = (double)reply_int(r, QUEUE_GET_REJECTED);
+	cells[FAILED_AT + 1] = (double)reply_int(r, QUEUE_GET_TIMED_OUT);
+	cells[RECENT_AT] = (double)reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY);
+	cells[RECENT_AT + 1] = (double)reply_int(r, QUEUE_GET_FAILED_LATELY);
+	cells[RETRYING_AT] = (double)reply_int(r, QUEUE_GET_RETRYING);
+	cells[MOST_FAILED_AT] = (double)queue_failed_receives(reply_text(r, most + QUEUE_FAILED_STORED_STATE));
 	cells[SENT_AT] = (double)reply_int(r, QUEUE_GET_SENT);
 }
 
@@ -86,6 +109,9 @@ static void out_sample(struct json_out *o, const double *cells)
 	out_int(o, "sent", (int64_t)cells[SENT_AT]);
 	out_int(o, "expired", (int64_t)cells[EXPIRED_AT]);
 	out_int(o, "died", (int64_t)cells[DIED_AT]);
+	out_int(o, "retrying", (int64_t)cells[RETRYING_AT]);
+	out_int(o, "rejected", (int64_t)cells[FAILED_AT]);
+	out_int(o, "timed_out", (int64_t)cells[FAILED_AT + 1]);
 }
 
 void queue_history_get(struct request *req, const struct queue_history_get_input *in)

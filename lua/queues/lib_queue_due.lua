@@ -1,11 +1,31 @@
 -- What only waited for its time: messages that came due, and groups whose hold has ended. This
 -- module must not know when the plan is written.
 
+-- due_page(limit): the members of at most `limit` messages that came due, and their scores.
+local function due_page(limit)
+  return redis.call('ZRANGE', keys[DELAYED], '-inf', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
+end
+
+-- retried_of(due): how many messages of a page were delivered before.
+local function retried_of(due)
+  local fields, count = {}, 0
+  for k = 1, #due, 2 do
+    fields[#fields + 1] = due[k]:sub(2, 17) .. 's'
+  end
+  for _, state in ipairs(fields[1] and redis.call('HMGET', keys[QUEUE], unpack(fields)) or {}) do
+    count = count + (state and read_state(state).receives > 0 and 1 or 0)
+  end
+  return count
+end
+
 -- plan_due(limit): plans that at most `limit` messages that came due are ready, or blocked. Returns
 -- how many. In a strict queue a message whose mark stayed was delivered before, and is ready at
 -- once. Any other message of a group takes its place among the messages of its group.
 local function plan_due(limit)
-  local due = redis.call('ZRANGE', keys[DELAYED], '-inf', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
+  local due = due_page(limit)
+  if due[1] and failures().retrying + 0 > 0 then
+    note_retries(-retried_of(due))
+  end
   for k = 1, #due, 2 do
     local place, group, score = due[k]:sub(1, 18), due[k]:sub(19), due[k]:sub(1, 1) .. due[k + 1]
     if not tonumber(score) then

@@ -32,6 +32,7 @@ local function commit(serves_later)
   if queue.died > 0 then
     redis.call('HINCRBY', keys[QUEUE], 'died', format('%d', queue.died))
   end
+  plan_failures()
   write_planned()
   for _, group in ipairs(queue.touched) do
     promote(group)
@@ -78,6 +79,9 @@ end
 -- forget(m): plans that a message and its id are gone for good.
 local function forget(m)
   plan('ZREM', m.place, m.member)
+  if m.place == keys[DELAYED] and (m.receives or 0) > 0 then
+    note_retries(-1)
+  end
   plan('HDEL', keys[QUEUE], m.seq, m.seq .. 's')
   if (m.expires_at or 0) > 0 then
     plan('ZREM', keys[GROUPS], 't' .. m.seq)
@@ -112,6 +116,9 @@ end
 local function move(m, key, score, member)
   if m.place then
     plan('ZREM', m.place, m.member)
+  end
+  if m.receives > 0 then
+    note_retries((key == keys[DELAYED] and 1 or 0) - (m.place == keys[DELAYED] and 1 or 0))
   end
   plan('ZADD', key, score, member)
   if not m.is_stateless then
@@ -181,6 +188,7 @@ local function settle(m, state)
     move(m, keys[DEAD], format('%d', m.at), member_of(m))
     unmark(m)
     queue.died = queue.died + 1
+    note_death(m)
     queue.makes_room = true
     queue.finished[#queue.finished + 1] = m.seq
   else

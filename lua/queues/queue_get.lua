@@ -1,9 +1,15 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
--- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int
+-- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int,
+-- retrying int, rejected int, timed_out int, failed_lately int, acknowledged_lately int,
+-- last_failed_at_ms int, last_failed (queue_failed), most_failed (queue_failed)
+--@shape queue_failed: sequence text, stored_state text
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
 -- which may have passed; -1 without schedules. With is_unsettled 1, queue_settle has work to do.
+-- failed_lately and acknowledged_lately are of the last 150 s; a delivery that was acknowledged as
+-- it was received does not count. last_failed_at_ms is 0 if no delivery ever failed. A sequence is
+-- '' if the message is gone.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.
@@ -13,9 +19,11 @@ local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
 end
-names[#names + 1], names[#names + 2], names[#names + 3] = 'rules', 'group_paused_until', 'layout'
+local n = #names
+names[n + 1], names[n + 2], names[n + 3], names[n + 4] = 'rules', 'group_paused_until', 'failures', 'layout'
 local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
 check_layout(table.remove(stored))
+local failed = read_failures(table.remove(stored) or nil)
 local has_paused, rules = table.remove(stored), table.remove(stored)
 for i, value in ipairs(stored) do
   know(names[i], value)
@@ -69,7 +77,11 @@ local kept_since = now - setting('dead_retention_ms')
 local in_flight = redis.call('ZCOUNT', keys[FLIGHT], '(' .. instant, '+inf')
 local dead = redis.call('ZCOUNT', keys[DEAD], '(' .. format('%d', kept_since), '+inf')
 local ended_count = redis.call('ZCOUNT', keys[FLIGHT], '0', instant)
-local ended = ended_deliveries('250')
+local ended, timed_out = ended_deliveries('250'), 0
+local retrying = failed.retrying + 0
+if retrying > 0 and due_now > 0 then
+  retrying = math.max(retrying - retried_of(due_page('250')), 0)
+end
 for _, m in ipairs(ended) do
   if m.state == 'due' and m.at > now then
     delayed = delayed + 1
@@ -81,6 +93,8 @@ for _, m in ipairs(ended) do
   elseif not m.lost then
     expired = expired + 1
   end
+  timed_out = timed_out + (m.lost and 0 or 1)
+  retrying = retrying + (m.state == 'due' and m.at > now and 1 or 0)
 end
 ready = ready + ended_count - #ended
 local reply = {
@@ -92,4 +106,14 @@ local has_due_schedule = setting('schedule_at') <= now and setting('paused') == 
 local needs_settling = has_due_schedule or has_timed or due_now > 0 or ended_count > 0
   or (rules or has_paused) and redis.call('ZCOUNT', keys[GROUPS], '0', instant) > 0
 reply[#reply + 1] = needs_settling and 1 or 0
+-- An acknowledgement is in flight by the instant until which it is remembered.
+local forgotten_from = now + math.max(REMEMBERED_MS, result_ms_of(rules))
+local acknowledged = redis.call('ZCOUNT', keys[FLIGHT], '-' .. format('%d', forgotten_from),
+  '(-' .. format('%d', forgotten_from - WINDOW_MS))
+for _, value in ipairs({
+  retrying, failed.rejected + 0, failed.timed_out + timed_out, math.ceil(failed_lately(failed)) + timed_out,
+  acknowledged, failed.last_at + 0, unpack(failed_messages(failed)),
+}) do
+  reply[#reply + 1] = value
+end
 return reply

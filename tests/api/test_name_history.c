@@ -83,11 +83,11 @@ TEST(a_queue_is_sampled_from_the_first_look_on)
 	snprintf(target, sizeof(target), "/queues/q/deliveries/%s/reject", text_at(a, "/messages/0/receipt"));
 	assert_status(http(client, "POST", target, "{\"dead\":true}"), 200);
 	wait_for_sample("queues/q");
-	json_t *wanted =
-		json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i}", "at_ms",
-			  (json_int_t)number("queues/q", "at_ms"), "ready", 1, "blocked", 0, "delayed", 1, "in_flight",
-			  0, "dead", 1, "oldest_ready_ms", (json_int_t)number("queues/q", "oldest_ready_ms"), "sent", 3,
-			  "expired", 0, "died", 1);
+	json_t *wanted = json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:i, s:i}", "at_ms",
+				   (json_int_t)number("queues/q", "at_ms"), "ready", 1, "blocked", 0, "delayed", 1,
+				   "retrying", 0, "in_flight", 0, "dead", 1, "oldest_ready_ms",
+				   (json_int_t)number("queues/q", "oldest_ready_ms"), "sent", 3, "expired", 0, "died",
+				   1, "rejected", 1, "timed_out", 0);
 	assert_true(json_equal((json_t *)(uintptr_t)latest("queues/q"), wanted));
 	json_decref(wanted);
 	assert_status(http(client, "POST", "/queues/q/purge", NULL), 200);

@@ -198,6 +198,71 @@ TEST(all_that_waits_is_found)
 	assert_string_equal(text_at(a, "/findings/6/detail"), "a schedule is due, and the queue is paused");
 }
 
+/* Receives all that is ready, and rejects it; or acknowledges it, without a reason. */
+static void end_all(const char *queue, const char *reason)
+{
+	char target[160], body[160];
+
+	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
+	struct answer a = http(client, "POST", target, "{\"limit\":100,\"worker\":\"w 1\"}");
+	json_t *list = json_deep_copy(json_at(a, "/messages"));
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *receipt = json_string_value(json_object_get(json_array_get(list, i), "receipt"));
+		snprintf(target, sizeof(target), "/queues/%s/deliveries/%s%s", queue, receipt, reason ? "/reject" : "");
+		snprintf(body, sizeof(body), "{\"reason\":\"%s\"}", reason ? reason : "");
+		done(reason ? "POST" : "DELETE", target, reason ? body : NULL);
+	}
+	json_decref(list);
+}
+
+TEST(work_that_fails_is_found_before_it_is_dead)
+{
+	for (int i = 0; i < 2; i++)
+		done("POST", "/queues/broken/messages", "{\"body\":1}");
+	end_all("broken", "no module named smtp");
+	*redis_clock_us += 1000000;
+	end_all("broken", "no module named smtp");
+	struct answer a = look();
+	assert_text(finding(a, "work_failing"), "name", "broken");
+	assert_int_equal(number(finding(a, "work_failing"), "value"), 4);
+	assert_detail(finding(a, "work_failing"), "4 deliveries failed within 150 s, and 0 were acknowledged; the last "
+						  "failed: no module named smtp (w 1)");
+	*redis_clock_us += 2000000;
+	end_all("broken", NULL);
+	assert_null(finding(look(), "work_failing")); /* 2 were acknowledged */
+}
+
+TEST(one_poison_message_among_good_ones_is_found)
+{
+	done("POST", "/queues/mixed/messages", "{\"body\":0,\"id\":\"poison\"}");
+	for (int i = 0; i < 5; i++) {
+		assert_null(finding(look(), "message_failing"));
+		end_all("mixed", "bad address");
+		for (int k = 0; k < 4; k++)
+			done("POST", "/queues/mixed/messages", "{\"body\":1}");
+		end_all("mixed", NULL);
+		*redis_clock_us += 16000000;
+	}
+	struct answer a = look();
+	assert_null(finding(a, "work_failing"));
+	assert_int_equal(number(finding(a, "message_failing"), "value"), 5);
+	assert_detail(finding(a, "message_failing"),
+		      "message poison was delivered 5 times, and failed: bad address (w 1)");
+	end_all("mixed", NULL);
+	assert_null(finding(look(), "message_failing"));
+}
+
+TEST(time_outs_are_failures)
+{
+	done("PUT", "/queues/slow", "{\"visibility_ms\":1000,\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
+	done("POST", "/queues/slow/messages", "{\"body\":1,\"id\":\"first\"}");
+	for (int i = 0; i < 3; i++) {
+		done("POST", "/queues/slow/receive", NULL);
+		*redis_clock_us += 1000000;
+	}
+	assert_int_equal(number(finding(look(), "work_failing"), "value"), 3);
+}
+
 static void send_of_group(const char *queue, const char *group, int count)
 {
 	char target[64], body[64];

@@ -472,6 +472,11 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue)
 		.expired = item_int(r, QUEUE_GET_EXPIRED),
 		.sent = item_int(r, QUEUE_GET_SENT),
 		.died = item_int(r, QUEUE_GET_DIED),
+		.retrying = item_int(r, QUEUE_GET_RETRYING),
+		.rejected = item_int(r, QUEUE_GET_REJECTED),
+		.timed_out = item_int(r, QUEUE_GET_TIMED_OUT),
+		.failed_lately = item_int(r, QUEUE_GET_FAILED_LATELY),
+		.acknowledged_lately = item_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY),
 	};
 }
 

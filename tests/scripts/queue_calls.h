@@ -151,6 +151,7 @@ int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms);
 
 struct queue_counts {
 	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired, sent, died;
+	int64_t retrying, rejected, timed_out, failed_lately, acknowledged_lately;
 };
 struct queue_counts queue_get(struct redis_server *r, const char *queue);
 #define assert_counts(r, queue, ready_, delayed_, in_flight_, dead_) \

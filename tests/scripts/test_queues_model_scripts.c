@@ -24,6 +24,7 @@ static int64_t now_ms = INT64_C(1700000000000);
 static struct model all[MESSAGES];
 static struct model *ready[MESSAGES];
 static size_t ready_count;
+static int64_t acknowledged, rejected, timed_out; /* deliveries */
 
 static int64_t backoff_of(const struct model *m)
 {
@@ -55,8 +56,10 @@ static void look(void)
 	ready_count = 0;
 	for (size_t i = 0; i < MESSAGES; i++) {
 		struct model *m = &all[i];
-		if (m->place == FLIGHT && m->at <= now_ms)
+		if (m->place == FLIGHT && m->at <= now_ms) {
 			end_delivery(m, m->at, backoff_of(m));
+			timed_out++;
+		}
 		if (m->place == DUE && m->at <= now_ms)
 			ready[ready_count++] = m;
 	}
@@ -128,6 +131,7 @@ static void end_one(void)
 	if (random_below(2)) {
 		assert_int_equal(queue_delivery_acknowledge(&r, "q", m->receipt), 1);
 		m->place = GONE;
+		acknowledged++;
 		return;
 	}
 	if (random_below(2)) { /* an uncounted reject: the message is never dead, and is in front again */
@@ -139,6 +143,7 @@ static void end_one(void)
 	}
 	assert_int_equal(queue_delivery_reject(&r, "q", m->receipt, delay_ms, "no", false), 1);
 	end_delivery(m, now_ms, delay_ms < 0 ? backoff_of(m) : delay_ms);
+	rejected++;
 }
 
 static void extend_some(void)
@@ -205,15 +210,22 @@ static void redrive_all(void)
 
 static void assert_as_the_model(void)
 {
-	int64_t counts[4] = { 0 }, oldest_ms = -1;
+	int64_t counts[4] = { 0 }, oldest_ms = -1, retrying = 0;
 
 	look();
-	for (size_t i = 0; i < MESSAGES; i++)
+	for (size_t i = 0; i < MESSAGES; i++) {
 		counts[all[i].place]++;
+		retrying += all[i].place == DUE && all[i].at > now_ms && all[i].receives > 0;
+	}
 	for (size_t i = 0; i < ready_count; i++)
 		oldest_ms = oldest_ms < 0 || ready[i]->at < oldest_ms ? ready[i]->at : oldest_ms;
 	assert_counts(&r, "q", (int64_t)ready_count, counts[DUE] - (int64_t)ready_count, counts[FLIGHT], counts[DEAD]);
-	assert_int_equal(queue_get(&r, "q").oldest_ready_at, oldest_ms);
+	struct queue_counts q = queue_get(&r, "q");
+	assert_int_equal(q.oldest_ready_at, oldest_ms);
+	assert_int_equal(q.retrying, retrying);
+	assert_int_equal(q.rejected, rejected);
+	assert_int_equal(q.timed_out, timed_out);
+	assert_int_equal(q.acknowledged_lately, acknowledged); /* the walk is shorter than 150 s */
 }
 
 /* Reads the list page by page. */

@@ -17,7 +17,9 @@ const KINDS = {
 		until: 'called again',
 	},
 	push_failing: { title: 'A program fails its messages', to: (name) => route('push', name) },
+	work_failing: { title: 'Work fails', to: (name) => route('queues', name) },
 	dead_letters: { title: 'Dead letters', to: (name) => route('queues', name, 'dead') },
+	message_failing: { title: 'A message fails', to: (name) => route('queues', name) },
 	messages_waiting: { title: 'Messages wait', to: (name) => route('queues', name) },
 	groups_blocked: { title: 'Groups stand still', to: (name) => route('queues', name) },
 	schedule_missed: { title: 'A schedule is late', to: (name) => route('queues', name, 'schedules') },
@@ -28,6 +30,7 @@ function amount({ value, unit }) {
 	if (value === null) return '';
 	if (unit === 'ms') return duration(value);
 	if (unit === 'percent') return `${number(value)} %`;
+	if (unit === 'deliveries') return plural(value, 'delivery', 'deliveries');
 	return unit === 'messages' ? plural(value, 'message') : number(value);
 }
 

@@ -12,6 +12,7 @@ import { dueOrExpiry, schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
 
 const left = (queue) => queue.sent - total(queue); // acknowledged, expired, deleted
+const failed = (queue) => queue.rejected + queue.timed_out; // deliveries
 const MINUTE_MS = 60000;
 
 const PLOTS = [
@@ -25,6 +26,7 @@ const PLOTS = [
 		series: [
 			{ label: 'in', colour: 'accent', of: growth((one) => one.sent, MINUTE_MS) },
 			{ label: 'out', colour: 'muted', of: growth(left, MINUTE_MS) },
+			{ label: 'failed', colour: 'delayed', of: growth(failed, MINUTE_MS) },
 			{ label: 'died', colour: 'dead', of: growth((one) => one.died, MINUTE_MS) },
 		],
 	},
@@ -105,6 +107,7 @@ export function openOne(page, name, state) {
 		about.show([
 			['In / min', lately(samples, (one) => one.sent)],
 			['Out / min', lately(samples, left)],
+			...failuresOf(queue, samples),
 			[
 				'Oldest ready message',
 				queue.oldest_ready_ms === null ? '–' : `due for ${duration(queue.oldest_ready_ms)}`,
@@ -120,6 +123,19 @@ export function openOne(page, name, state) {
 		hasSchedules ||= recurs?.length > 0;
 		recurring.hidden = !hasSchedules;
 	};
+}
+
+/** Of a queue in which a delivery has failed. */
+function failuresOf(queue, samples) {
+	const { last_failed: last, most_failed: most, last_failed_at_ms: at } = queue;
+	if (at === null) return [];
+	return [
+		['Failed / min', lately(samples, failed)],
+		['To be tried again', number(queue.retrying)],
+		['Last failure', { at }],
+		['Its error', last ? `${last.reason ?? 'not given'}${last.worker ? ` (${last.worker})` : ''}` : 'its message is gone'],
+		['Fails most', most ? `${most.id}, ${plural(most.receives, 'delivery', 'deliveries')}` : 'none'],
+	];
 }
 
 const isUsed = (queue) => queue.sent > 0 || STATES.some((state) => queue[state] > 0);

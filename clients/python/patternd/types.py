@@ -504,6 +504,27 @@ class StoredMessage(_StoredMessage, total=False):
     is left out while the message is not `done`, and when Redis had no memory for it."""
 
 
+class RecentDeliveries(TypedDict):
+    """How the deliveries of the last 150 s have ended, with all daemons. Messages that were
+    acknowledged as they were received do not count."""
+    acknowledged: int
+    """Deliveries that were acknowledged."""
+    failed: int
+    """Deliveries that were rejected or timed out. Part of the number is estimated, as in a sliding
+    window counter."""
+
+
+class FailedMessage(TypedDict):
+    id: str
+    """The message's id."""
+    receives: int
+    """How often the message was delivered."""
+    worker: Optional[str]
+    """The worker that received it last; null if it named none."""
+    reason: Optional[str]
+    """Why its last delivery failed."""
+
+
 class Backoff(TypedDict):
     """The delay before a message is delivered again, before its jitter."""
     base_ms: int
@@ -558,6 +579,8 @@ class QueueState(TypedDict):
     """Messages that are due and wait for other messages of their group."""
     delayed: int
     """Messages that are due later."""
+    retrying: int
+    """Delayed messages that were delivered before, and wait for another try."""
     in_flight: int
     """Messages that were received and neither acknowledged nor rejected yet."""
     dead: int
@@ -569,6 +592,15 @@ class QueueState(TypedDict):
     """Messages dropped past their ttl_ms, ever."""
     died: int
     """Messages that became dead letters, ever."""
+    rejected: int
+    """Deliveries that were rejected, ever."""
+    timed_out: int
+    """Deliveries whose visibility timeout expired, ever."""
+    recent: RecentDeliveries
+    last_failed_at_ms: Optional[int]
+    """When the last delivery failed; null if none ever did."""
+    last_failed: Optional[FailedMessage]
+    most_failed: Optional[FailedMessage]
     oldest_ready_ms: Optional[int]
     """How long the oldest ready message has been due; null when none is ready."""
     next_schedule_at_ms: Optional[int]

@@ -56,6 +56,9 @@ end
 -- due_ms, died_at_ms or 0.
 local function give_back(m, delay_ms, reason, kind)
   local state
+  if kind ~= '2' then
+    note_failure(m, 'rejected')
+  end
   if kind == '1' then
     state = 'dead'
     die(m, now, reason)

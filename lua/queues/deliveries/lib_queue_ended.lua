@@ -68,12 +68,20 @@ local function ended_deliveries(limit)
   return list
 end
 
+-- settle_ended_delivery(m): plans what ended_delivery() returned.
+local function settle_ended_delivery(m)
+  if not m.lost then
+    note_failure(m, 'timed_out')
+  end
+  settle(m, m.state)
+end
+
 -- plan_ended(limit): plans to settle at most `limit` ended deliveries, oldest first. Returns how
 -- many.
 local function plan_ended(limit)
   local ended = ended_deliveries(limit)
   for _, m in ipairs(ended) do
-    settle(m, m.state)
+    settle_ended_delivery(m)
   end
   return #ended
 end
@@ -92,6 +100,6 @@ local function plan_message(seq, state)
     return false
   end
   local m = ended_delivery(seq .. 's' .. read_state(state).group, state, tonumber(state:sub(17, 29)))
-  settle(m, m.state)
+  settle_ended_delivery(m)
   return true
 end

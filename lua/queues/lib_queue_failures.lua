@@ -1,0 +1,105 @@
+-- What a queue knows of deliveries that failed, in the field `failures` of its hash: ten values, a
+-- blank between them. This module must not know why a delivery failed.
+--   retrying   delayed messages that were delivered before
+--   rejected, timed_out  failed deliveries, ever
+--   since, failed, before  when the window began (a multiple of WINDOW_MS), how many failed in it,
+--              and in the window before
+--   last_at, last  when the last delivery failed, and the sequence of its message
+--   receives, most  the most deliveries that a message had when it failed, and its sequence: not
+--              of a message that is gone by the next failure
+-- A queue in which no delivery failed lacks the field.
+local WINDOW_MS = 150000 -- REMEMBERED_MS, so that acknowledgements can be counted as well
+
+-- read_failures(text): the field as a table.
+local function read_failures(text)
+  local f = { retrying = 0, rejected = 0, timed_out = 0, since = 0, failed = 0, before = 0, last_at = 0, last = '-',
+    receives = 0, most = '-' }
+  if text then
+    f.retrying, f.rejected, f.timed_out, f.since, f.failed, f.before, f.last_at, f.last, f.receives, f.most =
+      text:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (%S+)$')
+    if not f.most then
+      foreign('a hash that is not a queue')
+    end
+  end
+  return f
+end
+
+-- failed_lately(f): how many deliveries failed within the last WINDOW_MS, if the failures of the
+-- window before were evenly spread.
+local function failed_lately(f)
+  local past = now - f.since
+  if past >= 2 * WINDOW_MS then
+    return 0
+  elseif past >= WINDOW_MS then
+    return f.failed * (2 - past / WINDOW_MS)
+  end
+  return f.failed + f.before * (1 - math.max(past, 0) / WINDOW_MS)
+end
+
+-- failures(): the field, which is read once, with the settings that decide what becomes of a
+-- message whose delivery failed.
+local function failures()
+  if not queue.failures then
+    local stored = redis.call('HMGET', keys[QUEUE], 'failures', 'max_receives', 'backoff_base_ms', 'backoff_max_ms')
+    know('max_receives', stored[2])
+    know('backoff_base_ms', stored[3])
+    know('backoff_max_ms', stored[4])
+    queue.failures = read_failures(stored[1])
+  end
+  return queue.failures
+end
+
+-- note_failure(m, how): plans that a delivery failed; `how` is 'rejected' or 'timed_out'.
+local function note_failure(m, how)
+  local f, since = failures(), now - now % WINDOW_MS
+  if since ~= f.since + 0 then
+    f.before = since == f.since + WINDOW_MS and f.failed or 0
+    f.since, f.failed = since, 0
+  end
+  f[how], f.failed, f.last_at, f.last = f[how] + 1, f.failed + 1, now, m.seq
+  local is_gone = f.most ~= m.seq and m.receives < f.receives + 0
+    and redis.call('HEXISTS', keys[QUEUE], f.most) == 0
+  if is_gone or m.receives >= f.receives + 0 or f.most == m.seq then
+    f.receives, f.most = m.receives, m.seq
+  end
+  queue.fails = true
+end
+
+-- note_retries(change): plans that more or fewer messages which were delivered before are delayed.
+local function note_retries(change)
+  if change ~= 0 then
+    local f = failures()
+    f.retrying = math.max(f.retrying + change, 0)
+    queue.fails = true
+  end
+end
+
+-- note_death(m): plans that a message is not the one which failed most often any more.
+local function note_death(m)
+  if queue.failures and queue.failures.most == m.seq then
+    queue.failures.receives, queue.failures.most = 0, '-'
+  end
+end
+
+-- failed_messages(f): sequence and state of the message that failed last, and of the one that
+-- failed most often; '' for one that is gone, or was redriven.
+local function failed_messages(f)
+  local seqs, list = { f.last, f.most }, { '', '', '', '' }
+  local stored = f.last ~= '-' and redis.call('HMGET', keys[QUEUE], f.last, f.last .. 's', f.most, f.most .. 's') or {}
+  for k = 1, #stored, 2 do
+    if stored[k] and stored[k + 1] and read_state(stored[k + 1]).receives > 0 then
+      list[k], list[k + 1] = seqs[(k + 1) / 2], stored[k + 1]
+    end
+  end
+  return list
+end
+
+-- plan_failures(): plans the field, if it changed.
+local function plan_failures()
+  if queue.fails then
+    local f = queue.failures
+    plan('HSET', keys[QUEUE], 'failures', format('%d %d %d %d %d %d %d %s %d %s', f.retrying, f.rejected, f.timed_out,
+      f.since, f.failed, f.before, f.last_at, f.last, f.receives, f.most))
+    queue.fails = false
+  end
+end
