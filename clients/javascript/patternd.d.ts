@@ -270,6 +270,7 @@ export interface StoredMessage {
   deliverAtMs: number | null;
   visibleUntilMs: number | null;
   diedAtMs: number | null;
+  receivedAtMs: number | null;
   doneAtMs?: number | null;
   expiresAtMs: number | null;
   worker: string | null;
@@ -345,7 +346,9 @@ export interface QueueState {
   lastFailedAtMs: number | null;
   lastFailed: FailedMessage | null;
   mostFailed: FailedMessage | null;
+  hanging: { id: string; receives: number; worker: string | null; receivedAtMs: number } | null;
   oldestReadyMs: number | null;
+  oldestBlockedMs: number | null;
   settings: QueueSettings;
 }
 

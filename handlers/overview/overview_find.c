@@ -105,6 +105,26 @@ static void add_failing(struct overview_items *items, const struct json *queue, 
 	}
 }
 
+/* A worker that extends a delivery for ever, and which others may wait for. */
+static void add_hanging(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
+{
+	const struct json *hanging = json_tree_member(queue, "hanging");
+	int64_t since_at_ms = json_tree_int(hanging, "received_at_ms", 0);
+	struct text id = json_tree_string(hanging, "id"), worker = json_tree_string(hanging, "worker");
+	long long blocked = json_tree_int(queue, "blocked", 0);
+	struct overview_item *item =
+		since_at_ms ? overview_items_add(items, OVERVIEW_WORK_HANGING, name, now_ms - since_at_ms) : NULL;
+
+	if (!item)
+		return;
+	item->since_at_ms = since_at_ms;
+	overview_items_set_detail(item,
+				  "%.*s extends message %.*s without an end; %lld message%s of the queue %s blocked",
+				  worker.at ? (int)worker.len : (int)sizeof("a worker") - 1,
+				  worker.at ? worker.at : "a worker", (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID),
+				  id.at, blocked, plural(blocked), verb(blocked));
+}
+
 static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
 {
 	int64_t at_ms = json_tree_int(queue, "next_schedule_at_ms", now_ms);
@@ -176,6 +196,7 @@ void overview_find_queue(struct overview_items *items, struct overview_blocked *
 		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
 					  plural(dead), dead == 1 ? "s" : "");
 	add_failing(items, queue, name);
+	add_hanging(items, queue, name, now_ms);
 	add_old(items, queue, name, now_ms);
 	add_blocked(blocked, queue, name);
 	add_missed(items, queue, name, now_ms);

@@ -18,6 +18,7 @@ static const struct {
 	[OVERVIEW_PUSH_BACKING_OFF] = { "push_backing_off", "error", NULL },
 	[OVERVIEW_PUSH_FAILING] = { "push_failing", "error", NULL },
 	[OVERVIEW_WORK_FAILING] = { "work_failing", "error", "deliveries" },
+	[OVERVIEW_WORK_HANGING] = { "work_hanging", "error", "ms" },
 	[OVERVIEW_MESSAGE_FAILING] = { "message_failing", "warning", "deliveries" },
 	[OVERVIEW_DEAD_LETTERS] = { "dead_letters", "warning", "messages" },
 	[OVERVIEW_MESSAGES_WAITING] = { "messages_waiting", "warning", "ms" },

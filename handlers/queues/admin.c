@@ -87,25 +87,29 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 static void write_ends(struct json_out *o, const struct reply *r)
 {
 	int64_t at_ms = reply_int(r, QUEUE_GET_LAST_FAILED_AT_MS);
-	size_t last = QUEUE_GET_LAST_FAILED, most = QUEUE_GET_MOST_FAILED;
+	size_t last = QUEUE_GET_LAST_FAILED, most = QUEUE_GET_MOST_FAILED, hanging = QUEUE_GET_HANGING;
 
 	out_object(o, "recent");
 	out_int(o, "acknowledged", reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY));
 	out_int(o, "failed", reply_int(r, QUEUE_GET_FAILED_LATELY));
 	out_close(o);
 	out_int_or_null(o, "last_failed_at_ms", at_ms > 0, at_ms);
-	queue_failed_out(o, "last_failed", reply_text(r, last + QUEUE_FAILED_SEQUENCE),
-			 reply_text(r, last + QUEUE_FAILED_STORED_STATE));
-	queue_failed_out(o, "most_failed", reply_text(r, most + QUEUE_FAILED_SEQUENCE),
-			 reply_text(r, most + QUEUE_FAILED_STORED_STATE));
+	queue_failed_out(o, "last_failed", reply_text(r, last + QUEUE_DELIVERED_SEQUENCE),
+			 reply_text(r, last + QUEUE_DELIVERED_STORED_STATE));
+	queue_failed_out(o, "most_failed", reply_text(r, most + QUEUE_DELIVERED_SEQUENCE),
+			 reply_text(r, most + QUEUE_DELIVERED_STORED_STATE));
+	queue_hanging_out(o, reply_text(r, hanging + QUEUE_DELIVERED_SEQUENCE),
+			  reply_text(r, hanging + QUEUE_DELIVERED_STORED_STATE));
 }
 
 static void write_times(struct json_out *o, const struct request *req, const struct reply *r)
 {
 	int64_t oldest_ready_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
+	int64_t blocked_at_ms = reply_int(r, QUEUE_GET_OLDEST_BLOCKED_AT_MS);
 	int64_t schedule_at_ms = reply_int(r, QUEUE_GET_SCHEDULE_AT_MS);
 
 	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
+	out_int_or_null(o, "oldest_blocked_ms", blocked_at_ms >= 0, req->now_ms - blocked_at_ms);
 	out_int_or_null(o, "next_schedule_at_ms", schedule_at_ms >= 0, schedule_at_ms);
 }
 

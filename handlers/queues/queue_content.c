@@ -8,7 +8,7 @@
  * STATE_MIN is the length of the shortest state of lua/queues/lib_queue.lua, with one digit of
  * receives.
  */
-enum { INSTANT_DIGITS = 13, STATE_MIN = NONCE_DIGITS + INSTANT_DIGITS + 3 };
+enum { INSTANT_DIGITS = 13, SECONDS_DIGITS = 10, STATE_MIN = NONCE_DIGITS + INSTANT_DIGITS + 3 };
 
 struct text queue_headers(struct request *req, struct text_pairs headers)
 {
@@ -143,11 +143,36 @@ static void out_worker(struct json_out *o, struct text worker)
 	out_text_or_null(o, "worker", plain);
 }
 
-int64_t queue_failed_receives(struct text state)
+int64_t queue_state_receives(struct text state)
 {
 	struct queue_message m = { 0 };
 
 	return read_state(&m, state) ? m.receives : 0;
+}
+
+/*
+ * The first 10 digits of a nonce are the time in seconds:
+ * lua/queues/receive/queue_message_receive.lua.
+ */
+int64_t queue_state_received_at_ms(struct text state)
+{
+	return state.len >= NONCE_DIGITS ? cut_number(&state, SECONDS_DIGITS) * 1000 : 0;
+}
+
+void queue_hanging_out(struct json_out *o, struct text sequence, struct text state)
+{
+	struct queue_message m = { 0 };
+
+	if (!sequence.len || !read_state(&m, state)) {
+		out_null(o, "hanging");
+		return;
+	}
+	out_object(o, "hanging");
+	out_text(o, "id", m.id.len ? m.id : sequence);
+	out_int(o, "receives", m.receives);
+	out_worker(o, m.worker);
+	out_int(o, "received_at_ms", queue_state_received_at_ms(state));
+	out_close(o);
 }
 
 void queue_failed_out(struct json_out *o, const char *member, struct text sequence, struct text state)
@@ -251,6 +276,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	out_int_or_null(o, "died_at_ms", text_is(state, "dead"), at_ms);
 	out_int_or_null(o, "done_at_ms", is_done, at_ms);
 	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
+	out_int_or_null(o, "received_at_ms", text_is(state, "in_flight"), queue_state_received_at_ms(m.nonce));
 	out_progress(o, m.progress);
 	out_worker(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);

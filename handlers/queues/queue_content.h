@@ -45,8 +45,15 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 /* Writes the message of a failed delivery, from its sequence and state; null without a sequence. */
 void queue_failed_out(struct json_out *o, const char *member, struct text sequence, struct text state);
 
-/* How often the message of a state was delivered; 0 for an empty state. */
-int64_t queue_failed_receives(struct text state);
+/* As queue_failed_out, for a delivery that hangs: the member `hanging`. */
+void queue_hanging_out(struct json_out *o, struct text sequence, struct text state);
+
+/*
+ * How often the message of a state was delivered, and when its present delivery began; 0 for an
+ * empty state.
+ */
+int64_t queue_state_receives(struct text state);
+int64_t queue_state_received_at_ms(struct text state);
 
 /* Percent-encodes a label or a note, as it is stored. Returns "" when it is absent. */
 struct text queue_encoded(struct request *req, struct text value);

@@ -21,6 +21,8 @@ enum {
 	RECENT_AT = FAILED_AT + 2, /* acknowledged, failed */
 	RETRYING_AT = RECENT_AT + 2,
 	MOST_FAILED_AT,
+	HANGING_AT,
+	OLDEST_BLOCKED_AT,
 	SENT_AT,
 	CELLS
 };
@@ -53,6 +55,11 @@ static const struct named_family families[] = {
 	{ "queue_most_failed_receives", "gauge",
 	  "Deliveries of the message that failed most often, of those that are not dead letters; 0 without one.", NULL,
 	  NULL, true },
+	{ "queue_hanging_seconds", "gauge",
+	  "Age of the oldest delivery that its worker extends without an end; 0 when there is none.", NULL, NULL,
+	  true },
+	{ "queue_oldest_blocked_seconds", "gauge",
+	  "Time since the oldest blocked message was sent, of the first 50 groups; 0 when none is.", NULL, NULL, true },
 };
 static struct named_kind kind = {
 	.kind = "queues",
@@ -81,6 +88,9 @@ static struct call *look(struct request *req, struct text name)
 
 static void read(double *cells, const struct request *req, const struct reply *r)
 {
+	int64_t hanging_at_ms =
+		queue_state_received_at_ms(reply_text(r, QUEUE_GET_HANGING + QUEUE_DELIVERED_STORED_STATE));
+	int64_t blocked_at_ms = reply_int(r, QUEUE_GET_OLDEST_BLOCKED_AT_MS);
 	int64_t oldest_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
 	size_t most = QUEUE_GET_MOST_FAILED;
 
@@ -95,7 +105,9 @@ static void read(double *cells, const struct request *req, const struct reply *r
 	cells[RECENT_AT] = (double)reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY);
 	cells[RECENT_AT + 1] = (double)reply_int(r, QUEUE_GET_FAILED_LATELY);
 	cells[RETRYING_AT] = (double)reply_int(r, QUEUE_GET_RETRYING);
-	cells[MOST_FAILED_AT] = (double)queue_failed_receives(reply_text(r, most + QUEUE_FAILED_STORED_STATE));
+	cells[MOST_FAILED_AT] = (double)queue_state_receives(reply_text(r, most + QUEUE_DELIVERED_STORED_STATE));
+	cells[HANGING_AT] = hanging_at_ms ? (double)(req->now_ms - hanging_at_ms) / 1000 : 0;
+	cells[OLDEST_BLOCKED_AT] = blocked_at_ms >= 0 ? (double)(req->now_ms - blocked_at_ms) / 1000 : 0;
 	cells[SENT_AT] = (double)reply_int(r, QUEUE_GET_SENT);
 }
 

@@ -23,7 +23,7 @@ end
 -- once. Any other message of a group takes its place among the messages of its group.
 local function plan_due(limit)
   local due = due_page(limit)
-  if due[1] and failures().retrying + 0 > 0 then
+  if due[1] and (redis.call('HGET', keys[QUEUE], 'failures') or '0'):sub(1, 1) ~= '0' then
     note_retries(-retried_of(due))
   end
   for k = 1, #due, 2 do

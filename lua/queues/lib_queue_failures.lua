@@ -87,7 +87,7 @@ local function failed_messages(f)
   local seqs, list = { f.last, f.most }, { '', '', '', '' }
   local stored = f.last ~= '-' and redis.call('HMGET', keys[QUEUE], f.last, f.last .. 's', f.most, f.most .. 's') or {}
   for k = 1, #stored, 2 do
-    if stored[k] and stored[k + 1] and read_state(stored[k + 1]).receives > 0 then
+    if stored[k] and stored[k + 1] and stored[k + 1]:sub(32, 32) ~= '0' then
       list[k], list[k + 1] = seqs[(k + 1) / 2], stored[k + 1]
     end
   end

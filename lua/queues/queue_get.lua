@@ -3,13 +3,15 @@
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int,
 -- retrying int, rejected int, timed_out int, failed_lately int, acknowledged_lately int,
--- last_failed_at_ms int, last_failed (queue_failed), most_failed (queue_failed)
---@shape queue_failed: sequence text, stored_state text
+-- last_failed_at_ms int, last_failed (queue_delivered), most_failed (queue_delivered),
+-- hanging (queue_delivered), oldest_blocked_at_ms int
+--@shape queue_delivered: sequence text, stored_state text
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
 -- which may have passed; -1 without schedules. With is_unsettled 1, queue_settle has work to do.
 -- failed_lately and acknowledged_lately are of the last 150 s; a delivery that was acknowledged as
 -- it was received does not count. last_failed_at_ms is 0 if no delivery ever failed. A sequence is
--- '' if the message is gone.
+-- '' if the message is gone. oldest_blocked_at_ms is -1 when nothing is blocked; it is of the first
+-- messages of the first 50 groups.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.
@@ -20,9 +22,11 @@ for name in pairs(UNSET) do
   names[#names + 1] = name
 end
 local n = #names
-names[n + 1], names[n + 2], names[n + 3], names[n + 4] = 'rules', 'group_paused_until', 'failures', 'layout'
+names[n + 1], names[n + 2], names[n + 3] = 'rules', 'group_paused_until', 'failures'
+names[n + 4], names[n + 5] = 'hanging', 'layout'
 local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
 check_layout(table.remove(stored))
+local hanging, hanging_state = hanging_delivery(table.remove(stored) or nil)
 local failed = read_failures(table.remove(stored) or nil)
 local has_paused, rules = table.remove(stored), table.remove(stored)
 for i, value in ipairs(stored) do
@@ -54,6 +58,21 @@ local function first_score(key, from)
     at = at + 2
   end
   return tonumber(flat[at + 1])
+end
+
+-- oldest_blocked(): when the oldest of the blocked messages was sent.
+local function oldest_blocked()
+  local from, oldest = '-', -1
+  for _ = 1, 50 do
+    local member = redis.call('ZRANGE', keys[ORDER], from, '+', 'BYLEX', 'LIMIT', '0', '1')[1]
+    local group, sent_at = (member or ''):match('^(%Z*)%z%d(%d%d%d%d%d%d%d%d%d%d%d%d%d)')
+    if not group then
+      break
+    end
+    oldest = (oldest < 0 or sent_at + 0 < oldest) and sent_at + 0 or oldest
+    from = '(' .. group .. PAST_PLACES
+  end
+  return oldest
 end
 
 -- The oldest is the first message of one of the priorities.
@@ -114,6 +133,9 @@ for _, value in ipairs({
   retrying, failed.rejected + 0, failed.timed_out + timed_out, math.ceil(failed_lately(failed)) + timed_out,
   acknowledged, failed.last_at + 0, unpack(failed_messages(failed)),
 }) do
+  reply[#reply + 1] = value
+end
+for _, value in ipairs({ hanging or '', hanging_state or '', blocked > 0 and oldest_blocked() or -1 }) do
   reply[#reply + 1] = value
 end
 return reply

@@ -5,63 +5,11 @@
  */
 #include <signal.h>
 
-#include "../support/daemon.h"
-#include "../support/http.h"
-#include "../support/leap.h"
 #include "../support/raw.h"
-#include "../support/redis_clock.h"
-#include "../support/redis_server.h"
 #include "../support/waiter.h"
-#include "test.h"
+#include "overview_stage.h"
 
-enum { SOON_MS = 8000, SHARED_S = 11, MANY = 10000, ASKERS = 20 };
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-static volatile int64_t *redis_clock_us; /* Redis's clock, which moves only when a test changes it */
-static int64_t seen_at_ms;
-
-static struct answer overview(void)
-{
-	struct answer a = http(client, "GET", "/overview", NULL);
-
-	assert_status(a, 200);
-	return a;
-}
-
-static bool is_new(struct answer *a)
-{
-	*a = overview();
-	return int_at(*a, "/at_ms") != seen_at_ms;
-}
-
-/* An overview that the daemon began after this call. */
-static struct answer look(void)
-{
-	struct answer a;
-
-	seen_at_ms = int_at(overview(), "/at_ms");
-	/* With a sanitizer, leap() sleeps. The loop below mostly waits for a shorter time. */
-	if (!daemon_is_sanitized())
-		leap(&patternd, SHARED_S);
-	nap_ms(2); /* at_ms is by a clock that does not leap */
-	wait_until(is_new(&a), 2 * SHARED_S * 1000);
-	return a;
-}
-
-/* The first finding of a kind; NULL without one. */
-static const json_t *finding(struct answer a, const char *kind)
-{
-	const json_t *list = json_at(a, "/findings");
-
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *f = json_array_get(list, i);
-		if (strcmp(json_string_value(json_object_get(f, "kind")), kind) == 0)
-			return f;
-	}
-	return NULL;
-}
+enum { MANY = 10000, ASKERS = 20 };
 
 /* The code of a part that could not be asked about; "" if it could. */
 static const char *unknown(struct answer a, const char *of)
@@ -72,31 +20,6 @@ static const char *unknown(struct answer a, const char *of)
 		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "of")), of) == 0)
 			return json_string_value(json_object_get(json_array_get(list, i), "code"));
 	return "";
-}
-
-static int64_t number(const json_t *finding, const char *member)
-{
-	assert_non_null(finding);
-	assert_true(json_is_integer(json_object_get(finding, member)));
-	return json_integer_value(json_object_get(finding, member));
-}
-
-static void assert_text(const json_t *finding, const char *member, const char *wanted)
-{
-	assert_non_null(finding);
-	assert_string_equal(json_string_value(json_object_get(finding, member)), wanted);
-}
-
-static void assert_detail(const json_t *finding, const char *wanted)
-{
-	assert_text(finding, "detail", wanted);
-}
-
-static void done(const char *method, const char *target, const char *body)
-{
-	struct answer a = http(client, method, target, body);
-
-	assert_true(a.status >= 200 && a.status <= 204);
 }
 
 /* Receives one message, and settles its delivery: `end` follows the receipt in the target. */
@@ -196,71 +119,6 @@ TEST(all_that_waits_is_found)
 		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
 	assert_string_equal(text_at(a, "/findings/6/name"), "shut");
 	assert_string_equal(text_at(a, "/findings/6/detail"), "a schedule is due, and the queue is paused");
-}
-
-/* Receives all that is ready, and rejects it; or acknowledges it, without a reason. */
-static void end_all(const char *queue, const char *reason)
-{
-	char target[160], body[160];
-
-	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
-	struct answer a = http(client, "POST", target, "{\"limit\":100,\"worker\":\"w 1\"}");
-	json_t *list = json_deep_copy(json_at(a, "/messages"));
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *receipt = json_string_value(json_object_get(json_array_get(list, i), "receipt"));
-		snprintf(target, sizeof(target), "/queues/%s/deliveries/%s%s", queue, receipt, reason ? "/reject" : "");
-		snprintf(body, sizeof(body), "{\"reason\":\"%s\"}", reason ? reason : "");
-		done(reason ? "POST" : "DELETE", target, reason ? body : NULL);
-	}
-	json_decref(list);
-}
-
-TEST(work_that_fails_is_found_before_it_is_dead)
-{
-	for (int i = 0; i < 2; i++)
-		done("POST", "/queues/broken/messages", "{\"body\":1}");
-	end_all("broken", "no module named smtp");
-	*redis_clock_us += 1000000;
-	end_all("broken", "no module named smtp");
-	struct answer a = look();
-	assert_text(finding(a, "work_failing"), "name", "broken");
-	assert_int_equal(number(finding(a, "work_failing"), "value"), 4);
-	assert_detail(finding(a, "work_failing"), "4 deliveries failed within 150 s, and 0 were acknowledged; the last "
-						  "failed: no module named smtp (w 1)");
-	*redis_clock_us += 2000000;
-	end_all("broken", NULL);
-	assert_null(finding(look(), "work_failing")); /* 2 were acknowledged */
-}
-
-TEST(one_poison_message_among_good_ones_is_found)
-{
-	done("POST", "/queues/mixed/messages", "{\"body\":0,\"id\":\"poison\"}");
-	for (int i = 0; i < 5; i++) {
-		assert_null(finding(look(), "message_failing"));
-		end_all("mixed", "bad address");
-		for (int k = 0; k < 4; k++)
-			done("POST", "/queues/mixed/messages", "{\"body\":1}");
-		end_all("mixed", NULL);
-		*redis_clock_us += 16000000;
-	}
-	struct answer a = look();
-	assert_null(finding(a, "work_failing"));
-	assert_int_equal(number(finding(a, "message_failing"), "value"), 5);
-	assert_detail(finding(a, "message_failing"),
-		      "message poison was delivered 5 times, and failed: bad address (w 1)");
-	end_all("mixed", NULL);
-	assert_null(finding(look(), "message_failing"));
-}
-
-TEST(time_outs_are_failures)
-{
-	done("PUT", "/queues/slow", "{\"visibility_ms\":1000,\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
-	done("POST", "/queues/slow/messages", "{\"body\":1,\"id\":\"first\"}");
-	for (int i = 0; i < 3; i++) {
-		done("POST", "/queues/slow/receive", NULL);
-		*redis_clock_us += 1000000;
-	}
-	assert_int_equal(number(finding(look(), "work_failing"), "value"), 3);
 }
 
 static void send_of_group(const char *queue, const char *group, int count)
@@ -651,30 +509,4 @@ TEST(ten_thousand_queues_are_bounded)
 	daemon_stop(&d);
 }
 
-/* ---- */
-
-static int forget(void **state)
-{
-	server_command(&redis, "FLUSHALL");
-	client_forget(client);
-	return 0;
-}
-
-static int set_up(void **state)
-{
-	redis_clock_us = server_start_by_clock(&redis, INT64_C(1795219450378000));
-	may_leap(&patternd);
-	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape must not look at Redis */
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-SUITE(.open = set_up, .close = tear_down, .after = forget);
+SUITE(.open = start, .close = stop, .after = forget_all);

@@ -30,6 +30,15 @@ static void pass_ms(int64_t ms)
 	*script_clock_us += ms * 1000;
 }
 
+static char nonces[2][17]; /* of the last deliveries with NONCE_B and NONCE_A: they have the time */
+
+static void keep_nonce(const char *nonce)
+{
+	const redisReply *first = r.reply->element[QUEUE_MESSAGE_RECEIVE_DELIVERIES];
+
+	snprintf(nonces[nonce[0] == 'a'], sizeof(nonces[0]), "%s", first->element[QUEUE_DELIVERY_STORED_STATE]->str);
+}
+
 /*
  * Receives with the record, and returns the outcome. `policies` receives how many are not paid for.
  */
@@ -40,6 +49,7 @@ static int64_t receive(const char *nonce, const char *acknowledge, int *policies
 	*policies = 0;
 	if (outcome(&r) == QUEUE_MESSAGE_RECEIVE_PAYING)
 		return outcome(&r);
+	keep_nonce(nonce);
 	size_t at = QUEUE_MESSAGE_RECEIVE_DELIVERIES, count = 0;
 	for (; at < r.reply->elements; at++) {
 		const char *sequence = r.reply->element[at]->element[QUEUE_DELIVERY_SEQUENCE]->str;
@@ -67,7 +77,7 @@ static int64_t pay(const char *nonce, const char *hold_ms, const char *first, co
 
 	memcpy(keys, queue_keys("q"), QUEUE_KEYS * sizeof(*keys));
 	keys[QUEUE_KEYS] = RECORD;
-	run(&r, &queue_delivery_pay_script, keys, ARGS("0", nonce, hold_ms, first, second));
+	run(&r, &queue_delivery_pay_script, keys, ARGS("0", nonces[nonce[0] == 'a'], hold_ms, first, second));
 	return (int64_t)r.reply->elements - QUEUE_DELIVERY_PAY_SEQUENCE;
 }
 
@@ -179,11 +189,11 @@ TEST(a_foreign_key_changes_nothing)
 	server_command(&r, "SET %s x", queue_key("q", ":delayed"));
 	memcpy(keys, queue_keys("q"), QUEUE_KEYS * sizeof(*keys));
 	keys[QUEUE_KEYS] = RECORD;
-	unchanged(&r, run_fails(&r, &queue_delivery_pay_script, keys, ARGS("0", NONCE_A, "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_delivery_pay_script, keys, ARGS("0", nonces[1], "1"), "WRONGTYPE"));
 	server_command(&r, "DEL %s", queue_key("q", ":delayed"));
 	server_command(&r, "DEL " RECORD);
 	server_command(&r, "LPUSH " RECORD " x");
-	unchanged(&r, run_fails(&r, &queue_delivery_pay_script, keys, ARGS("0", NONCE_A, "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_delivery_pay_script, keys, ARGS("0", nonces[1], "1"), "WRONGTYPE"));
 }
 
 /* Each of two queues has its own decision. */
@@ -202,6 +212,7 @@ TEST(two_queues_pay_apart)
 	const char *const *args = ARGS("10", "60000", NONCE_A, "0", "", "0", "0");
 	run_with_record(&r, &queue_message_receive_script, both, args, RECORD, FINGERPRINT_A);
 	assert_int_equal(outcome(&r), 6);
+	keep_nonce(NONCE_A);
 	assert_int_equal(pay(NONCE_A, "1", NULL, NULL), 0);
 	assert_counts(&r, "q", 3, 0, 0, 0);
 	assert_counts(&r, "z", 0, 0, 3, 0);
@@ -209,7 +220,7 @@ TEST(two_queues_pay_apart)
 	run_with_record(&r, &queue_message_receive_script, both, args, RECORD, FINGERPRINT_A);
 	assert_int_equal(outcome(&r), 3);
 	assert_int_equal(r.reply->elements - QUEUE_MESSAGE_RECEIVE_DELIVERIES, 4);
-	run(&r, &queue_delivery_pay_script, own, ARGS("1", NONCE_A, "1"));
+	run(&r, &queue_delivery_pay_script, own, ARGS("1", nonces[1], "1"));
 	assert_int_equal(outcome(&r), 3);
 	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0);
 	for (size_t i = 0; i < 2 * QUEUE_KEYS; i++)

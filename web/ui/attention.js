@@ -18,6 +18,7 @@ const KINDS = {
 	},
 	push_failing: { title: 'A program fails its messages', to: (name) => route('push', name) },
 	work_failing: { title: 'Work fails', to: (name) => route('queues', name) },
+	work_hanging: { title: 'Work hangs', to: (name) => route('queues', name, 'in_flight') },
 	dead_letters: { title: 'Dead letters', to: (name) => route('queues', name, 'dead') },
 	message_failing: { title: 'A message fails', to: (name) => route('queues', name) },
 	messages_waiting: { title: 'Messages wait', to: (name) => route('queues', name) },

@@ -485,6 +485,8 @@ class _StoredMessage(TypedDict):
     """When the message was acknowledged, if it is done; else null."""
     expires_at_ms: Optional[int]
     """When the message is dropped; null if it never is."""
+    received_at_ms: Optional[int]
+    """When the delivery of a message in flight began, to the second; else null."""
     progress: Optional[Progress]
     worker: Optional[str]
     """The `worker` that its latest receive named; null if it named none, before the first delivery,
@@ -523,6 +525,20 @@ class FailedMessage(TypedDict):
     """The worker that received it last; null if it named none."""
     reason: Optional[str]
     """Why its last delivery failed."""
+
+
+class HangingDelivery(TypedDict):
+    """The oldest delivery in flight that was extended after more than five minutes, and after more
+    than four times as long as the extension. It is null if there is none. Deliveries with
+    `progress` do not count."""
+    id: str
+    """The message's id."""
+    receives: int
+    """How often the message was delivered."""
+    worker: Optional[str]
+    """The worker that received it; null if it named none."""
+    received_at_ms: int
+    """When the delivery began, to the second."""
 
 
 class Backoff(TypedDict):
@@ -601,6 +617,10 @@ class QueueState(TypedDict):
     """When the last delivery failed; null if none ever did."""
     last_failed: Optional[FailedMessage]
     most_failed: Optional[FailedMessage]
+    hanging: Optional[HangingDelivery]
+    oldest_blocked_ms: Optional[int]
+    """How long ago the oldest blocked message was sent, of the next messages of the first 50 groups
+    that have blocked messages; null when nothing is blocked."""
     oldest_ready_ms: Optional[int]
     """How long the oldest ready message has been due; null when none is ready."""
     next_schedule_at_ms: Optional[int]

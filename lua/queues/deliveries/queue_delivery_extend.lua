@@ -10,7 +10,8 @@
 --@flags allow-oom
 --@idempotent proof
 --@plain
--- A delivery that keeps its progress, for no shorter time, of a message that was not cancelled.
+-- A delivery that keeps its progress, for no shorter time, of a message that was not cancelled, and
+-- that does not hang.
 local seq, nonce, visibility_ms, progress = ARGV[1], ARGV[2], ARGV[3] + 0, ARGV[4]
 local field, instant = seq .. 's', format('%d', now)
 known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'visibility_ms', 'full')
@@ -25,7 +26,10 @@ if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and (visi
   if options then
     id, group, marks = state:match('^\t%d+\t%d+\t([^\t]*)\t([^\t]*)\t[^\t]*\t([^\t]*)\t', options)
   end
-  if marks and not marks:find('c', 1, true) and ends >= state:sub(17, 29) then
+  -- A delivery of these 100 s is too young for that.
+  local hangs = nonce < instant:sub(1, 8)
+    and nonce:sub(1, 10) + math.max(HANGING_S, visibility_ms / 250) <= clock[1] + 0
+  if marks and not marks:find('c', 1, true) and ends >= state:sub(17, 29) and not hangs then
     redis.call('ZADD', KEYS[FLIGHT], ends, field .. group)
     redis.call('HSET', KEYS[QUEUE], field, nonce .. ends .. state:sub(30))
     reply = { 1, now, id ~= '' and id or seq, now + visibility_ms }
@@ -54,6 +58,7 @@ if progress ~= '' then
 end
 plan('ZADD', keys[FLIGHT], m.ends, m.member)
 plan('HSET', keys[QUEUE], m.seq .. 's', state_of(m))
+note_hanging(m, visibility_ms)
 queue.comes_sooner = visible_until < m.at
 commit()
 return { 1, now, id_of(m), visible_until }, true, visibility_ms

@@ -20,6 +20,7 @@ known = redis.call('HMGET', KEYS[QUEUE], unpack(fields))
 visibility_ms = visibility_ms < 0 and tonumber(known[count + 2] or '30000') or visibility_ms
 local is_plain = (known[count + 1] or LAYOUT) == LAYOUT and (visibility_ms or -1) >= 0 and not known[count + 3]
 local visible_until = now + (visibility_ms or 0)
+local hangs_since = clock[1] - math.max(HANGING_S, (visibility_ms or 0) / 250) .. ''
 local ends, answer, flight, changed = format('%d', visible_until), { 0, now, visible_until }, {}, {}
 for i = 1, is_plain and count or 0 do
   local state = known[i]
@@ -29,7 +30,8 @@ for i = 1, is_plain and count or 0 do
     if options then
       group, marks = state:match('^\t%d+\t%d+\t[^\t]*\t([^\t]*)\t[^\t]*\t([^\t]*)\t', options)
     end
-    if not marks or marks:find('c', 1, true) or ends < state:sub(17, 29) or state:sub(30, 30) == 'd' then
+    if not marks or marks:find('c', 1, true) or ends < state:sub(17, 29) or state:sub(30, 30) == 'd'
+      or state < hangs_since then
       is_plain = false
       break
     end
@@ -64,6 +66,7 @@ for i = 1, count do
     m.ends = format('%d', visible_until)
     plan('ZADD', keys[FLIGHT], m.ends, m.member)
     plan('HSET', keys[QUEUE], m.seq .. 's', state_of(m))
+    note_hanging(m, visibility_ms)
     queue.comes_sooner = queue.comes_sooner or visible_until < m.at
     reply[1] = reply[1] + 1
   end

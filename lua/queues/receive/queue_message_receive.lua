@@ -1,14 +1,14 @@
 -- queue_message_receive: hands out messages that are ready: from the first queue first, then by
 -- priority, due time and arrival.
 -- KEYS  the keys of one queue (queues/lib_queue.lua) or of several, in order of preference
--- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries
---       (16 hex digits), 4 '1': each is done at once, as by queue_delivery_acknowledge; its
---       visible_until_ms is then 0, and queue_delivery_return needs its content to bring it back, 5
---       ticket (lib/waiters.lua), '' for a request that does not wait, 6 how long it may still
---       wait, ms; 0: this is its last try, after which it leaves the wait queues; 7 how long it has
---       waited, us; 8 absent or '': queues need not exist, '1': each queue must exist, '2': look
---       only whether the one queue exists, and take nothing; 9 the worker, percent-encoded; absent
---       without one
+-- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these
+--       deliveries (16 hex digits; the first 10 become Redis's time in seconds), 4 '1': each is
+--       done at once, as by queue_delivery_acknowledge; its visible_until_ms is then 0, and
+--       queue_delivery_return needs its content to bring it back, 5 ticket (lib/waiters.lua), ''
+--       for a request that does not wait, 6 how long it may still wait, ms; 0: this is its last
+--       try, after which it leaves the wait queues; 7 how long it has waited, us; 8 absent or '':
+--       queues need not exist, '1': each queue must exist, '2': look only whether the one queue
+--       exists, and take nothing; 9 the worker, percent-encoded; absent without one
 --@reply -2 paying
 --@reply -1 absent: queue int
 --@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
@@ -87,7 +87,8 @@ if is_one and visibility_ms >= 0 and (settings[5] or LAYOUT) == LAYOUT and not s
     known.row = is_plain and redis.call('HMGET', KEYS[QUEUE], unpack(fields)) or nil
     local stored, visible_until = known.row, now + visibility_ms
     local ends = format('%d', visible_until)
-    local delivered, answer, states, flight = nonce .. ends, { count, now, 0, -1, nil }, { nil, nil }, { nil, nil }
+    local delivered = clock[1] .. nonce:sub(11) .. ends
+    local answer, states, flight = { count, now, 0, -1, nil }, { nil, nil }, { nil, nil }
     for n = 2, stored and 2 * count or 0, 2 do
       local content, state, priority = stored[n - 1], stored[n], page[n / 2]:sub(1, 1)
       local mark, receives, options, rest = content and content:byte(15), '1', '0\t0\t\t\t\t\t\t', '\t'
@@ -122,8 +123,8 @@ end
 local most, visibility_ms, nonce, done, ticket = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local wait_ms, waited_us, existence, worker = ARGV[6], ARGV[7], ARGV[8] or '', ARGV[9] or ''
 request = {
-  most = most + 0, visibility_ms = visibility_ms + 0, nonce = nonce, acknowledges = done == '1', ticket = ticket,
-  wait_ms = wait_ms + 0, waited_us = waited_us + 0, worker = worker,
+  most = most + 0, visibility_ms = visibility_ms + 0, nonce = clock[1] .. nonce:sub(11), acknowledges = done == '1',
+  ticket = ticket, wait_ms = wait_ms + 0, waited_us = waited_us + 0, worker = worker,
   first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t',
   queue_count = #KEYS / QUEUE_KEYS, bytes = 0, looked_at = 0, lasts_ms = 0, reply = { 0, now, 0, -1 },
 }
