@@ -91,7 +91,7 @@ components:
       properties: {vault: {type: string, x-name: true, x-max-bytes: 9},
                    slot: {type: string, x-name: true, x-max-bytes: 9, x-part: vaults}}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
-x-synonyms: {items: [elements], b: [bee]}
+x-synonyms: {items: [elements], b: [bee], stacks: [piles]}
 x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
 """
 # What the generator adds to a deprecated operation: a column in its row, and a header in each of
@@ -220,7 +220,7 @@ WRONG = [
         "x-successor: /{name}",
         r":37: .*x-successor must be a path of this contract, not '/\{name\}'",
     ),
-    ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field or a value 'c'"),
+    ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field, a value or a segment of a path 'c'"),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 

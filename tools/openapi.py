@@ -40,7 +40,8 @@ optional members, a null in a body of POST or PUT counts as absent, unless they 
                         only of an operation with `deprecated: true`: the day since which it is
                         deprecated, and the path that replaces it. The parameters of that path are
                         the first parameters of the operation's own path.
-    x-synonyms: {...}   of the document: a field or a value, and the words of other systems for it
+    x-synonyms: {...}   of the document: a field, a value or a segment of a path, and the words of
+                        other systems for it
     x-part: KIND        a name that is a part of a resource of this kind, such as a member. x-scope
                         must have a scope for a name of the kind. `none`: the name is of nothing in
                         Redis. Every name of a request that is not in x-scope must have x-part.
@@ -98,7 +99,7 @@ class Contract:
     def __init__(self, path):
         self.doc = contract_file.load(path)
         self.header, self.rows, self.names, self.headers = [], [], set(), {}
-        self.words = set()  # names of fields, and values of enumerations
+        self.words = set()  # names of fields, values of enumerations, and segments of paths
         self.place, self.at = "the whole", None  # of the part that is being read, for error messages
         self.merges = False  # the operation that is being read is a PATCH
         # The kinds that a scope may name: for /ratelimit/policies/{name} either ratelimit or
@@ -468,6 +469,7 @@ class Contract:
         success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
         segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")][: -1 if tail else None]
+        self.words |= {*segments}
         self.rows.append(f"static void run_{name}(struct request *req, const void *in)\n{{\n\t{name}(req, in);\n}}")
         return (
             f"\t{{ .id = {c_literal(name)}, .method = {c_literal(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
@@ -492,7 +494,7 @@ class Contract:
         rows = []
         for known, words in self.doc.get("x-synonyms", {}).items():
             if known not in self.words:
-                fail("x-synonyms", f"no request has a field or a value {known!r}")
+                fail("x-synonyms", f"no request has a field, a value or a segment of a path {known!r}")
             rows += [f"\t{{ {{ {c_literal(w)}, {len(w)} }}, {c_literal(known)} }}," for w in words]
         return rows
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "contract/input_json.h"
+#include "contract/path_hint.h"
 #include "contract/synonym.h"
 #include "contract/validation.h"
 #include "contract/value.h"
@@ -116,6 +117,23 @@ static void check_query_names(struct validation *v)
 
 /* ---- The whole input ---- */
 
+static bool is_last_of_path(const struct operation *op, size_t i)
+{
+	return op->fields[i].place == IN_PATH && (i + 1u == op->field_count || op->fields[i + 1].place != IN_PATH);
+}
+
+/*
+ * Adds a hint to the error for an empty name at the end of a path: the client may mean the list of
+ * names.
+ */
+static void suggest_shorter_path(struct validation *v)
+{
+	char hint[PATH_HINT_BYTES];
+
+	if (path_hint_shorter(v->req->op, hint))
+		validation_add(v, "; did you mean %s?", hint);
+}
+
 static void fill_outside(struct validation *v, void *into)
 {
 	const struct operation *op = v->req->op;
@@ -136,6 +154,8 @@ static void fill_outside(struct validation *v, void *into)
 			value_absent(v, field, &at, op->fields, into);
 		else if (store_parsed(v, field, &at, value, slot))
 			value_note_presence(field, into, false);
+		else if (value.len == 0 && is_last_of_path(op, i))
+			suggest_shorter_path(v);
 	}
 }
 

@@ -167,15 +167,32 @@ static void list_methods(const struct operation *const *found, size_t count, cha
 	snprintf(allow + n, ALLOW_BYTES - n, "OPTIONS");
 }
 
+/*
+ * Writes what to use instead, such as "GET, PUT or DELETE". Only the Allow header also has HEAD and
+ * OPTIONS, which are hardly meant.
+ */
+static void list_alternatives(const struct operation *const *found, size_t count, char list[ALLOW_BYTES])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count && n < ALLOW_BYTES; i++)
+		n += (size_t)snprintf(list + n, ALLOW_BYTES - n, "%s%s",
+				      i == 0           ? ""
+				      : i + 1 == count ? " or "
+						       : ", ",
+				      found[i]->method);
+}
+
 /* `hint` is another path that has the method; NULL: none is near. */
 static void refuse_method(struct request *req, const struct operation *const *found, size_t count, const char *hint)
 {
-	char allow[ALLOW_BYTES];
+	char allow[ALLOW_BYTES], list[ALLOW_BYTES];
 
 	list_methods(found, count, allow);
+	list_alternatives(found, count, list);
 	answer_header(req, "Allow", "%s", allow);
-	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s%s%s%s",
-		       req->asked.method, allow, hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "");
+	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; use %s%s%s%s", req->asked.method,
+		       list, hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "");
 }
 
 static void refuse_path(struct request *req, const struct text *segments, size_t count)
@@ -183,7 +200,7 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 	char hint[PATH_HINT_BYTES];
 	int len = (int)strcspn(req->asked.target.at, "?");
 
-	if (path_hint(req->asked.method, segments, count, false, hint))
+	if (path_hint(req->asked.method, segments, count, hint))
 		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s?", len, req->asked.target.at,
 			       hint);
 	else
@@ -205,7 +222,8 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	if (req->op)
 		return true;
 	if (found_count)
-		refuse_method(req, found, found_count, path_hint(req->asked.method, segments, count, true, hint));
+		refuse_method(req, found, found_count,
+			      path_hint_method(req->asked.method, found, found_count, segments[count - 1], hint));
 	else
 		refuse_path(req, segments, count);
 	return false;

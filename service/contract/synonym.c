@@ -6,7 +6,7 @@
 
 #include "request/operation.h"
 
-static bool is_synonym(struct text given, const char *known)
+bool synonym_is(struct text given, const char *known)
 {
 	for (size_t i = 0; i < synonym_count; i++)
 		if (strcmp(synonyms[i].known, known) == 0 && synonyms[i].word.len == given.len &&
@@ -21,7 +21,7 @@ void synonym_offer(struct nearest *n, const char *known)
 
 	if (!is_better)
 		return;
-	if (!is_synonym(n->given, known)) {
+	if (!synonym_is(n->given, known)) {
 		nearest_offer(n, known);
 		return;
 	}

@@ -60,6 +60,19 @@ bool validation_error(struct validation *v, const struct json_pointer *at, enum 
 	return false;
 }
 
+void validation_add(struct validation *v, const char *format, ...)
+{
+	va_list args;
+
+	if (v->count == 0 || v->count == VALIDATION_ERRORS_MAX)
+		return;
+	char *detail = v->errors[v->count - 1].detail;
+	size_t n = strlen(detail);
+	va_start(args, format);
+	vsnprintf(detail + n, VALIDATION_DETAIL_BYTES - n, format, args);
+	va_end(args);
+}
+
 void validation_answer(struct validation *v)
 {
 	const char *pointer = v->errors[0].pointer;

@@ -37,6 +37,9 @@ void validation_begin(struct validation *v, struct request *req);
 bool validation_error(struct validation *v, const struct json_pointer *at, enum problem p, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Adds text to the detail of the last error noted; does nothing after VALIDATION_ERRORS_MAX. */
+void validation_add(struct validation *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /*
  * Answers with the problem of the first error, and all errors in `errors`. There must be at least
  * one.

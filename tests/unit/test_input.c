@@ -377,6 +377,22 @@ TEST(hints)
 	check_details(ROWS(rows));
 }
 
+/* An empty name at the end of a path is an error, which suggests the list of the names. */
+TEST(empty_names)
+{
+	static const struct detail_row rows[] = {
+		{ "GET", "/queues/", NULL, "{name} must have 1 to 200 bytes, not 0; did you mean GET /queues?\n" },
+		{ "GET", "/queues/q/messages/", NULL,
+		  "{id} must have 1 to 200 bytes, not 0; did you mean GET /queues/{name}/messages?\n" },
+		{ "DELETE", "/queues/", NULL, "{name} must have 1 to 200 bytes, not 0\n" },
+		{ "GET", "/queues//messages", NULL, "{name} must have 1 to 200 bytes, not 0\n" },
+		{ "GET", "/queues//messages/", NULL,
+		  "{name} must have 1 to 200 bytes, not 0\n"
+		  "{id} must have 1 to 200 bytes, not 0; did you mean GET /queues/{name}/messages?\n" },
+	};
+	check_details(ROWS(rows));
+}
+
 /* The unit of an instant is named if the number looks like another unit. */
 TEST(instants_in_other_units)
 {

@@ -227,6 +227,15 @@ TEST(near_paths)
 		{ "POST", "/queues/q/send", "; did you mean POST /queues/{name}/messages?" },
 		{ "POST", "/ratelimit/take", "; did you mean POST /ratelimit?" },
 		{ "POST", "/feeds/home/push", "; did you mean POST /feeds/{name}/items?" },
+		/* Words of other systems. */
+		{ "GET", "/openapi.yaml", "; did you mean GET /openapi.json?" },
+		{ "GET", "/swagger.json", "; did you mean GET /openapi.json?" },
+		{ "GET", "/version", "; did you mean GET /info?" },
+		{ "GET", "/ping", "; did you mean GET /healthz?" },
+		{ "GET", "/health", "; did you mean GET /healthz?" },
+		{ "GET", "/queues/q/jobs", "; did you mean GET /queues/{name}/messages?" },
+		{ "POST", "/queues/q/Jobs", "; did you mean POST /queues/{name}/messages?" },
+		{ "DELETE", "/queues/q/tasks/7", "; did you mean DELETE /queues/{name}/messages/{id}?" },
 		{ "GET", "/nothing/like/it",
 		  "; /docs shows all paths; within a name, write / as %2F, which a proxy may have decoded" },
 		{ "GET", "/",
@@ -244,30 +253,48 @@ TEST(near_paths)
 }
 
 /*
- * For a path without the method, the answer suggests a path below or above it that has the method.
+ * For a path without the method, the answer names the methods of the path first. It also suggests
+ * another path that has the method, if that path differs little.
  */
 TEST(near_methods)
 {
 	static const struct {
-		const char *method, *target, *meant;
+		const char *method, *target, *use;
 	} rows[] = {
-		{ "POST", "/queues/orders", "; did you mean POST /queues/{name}/messages?" },
-		{ "POST", "/semaphores/render", "; did you mean POST /semaphores/{name}/permits?" },
-		{ "POST", "/counters/likes", "; did you mean POST /counters/{name}/increment?" },
-		{ "DELETE", "/locks", "; did you mean DELETE /locks/{name}?" },
-		{ "BREW", "/locks/x", NULL },
-		{ "POST", "/geo/nearby", NULL }, /* no set has that name */
-		{ "POST", "/healthz", NULL },
+		{ "GET", "/queues/q/receive", "POST" },
+		{ "GET", "/ratelimit", "POST" },
+		{ "HEAD", "/ratelimit", "POST" },
+		{ "PUT", "/queues/q/messages", "GET or POST" },
+		{ "BREW", "/locks/x", "GET, POST or DELETE" },
+		{ "POST", "/geo/nearby", "GET" }, /* no set has that name */
+		{ "POST", "/healthz", "GET" },
+		/* One parameter more or less. PUT and POST are often mistaken for each other. */
+		{ "DELETE", "/locks", "GET or POST; did you mean DELETE /locks/{name}?" },
+		{ "POST", "/queues/q/schedules", "GET; did you mean PUT /queues/{name}/schedules/{id}?" },
+		{ "PUT", "/queues/q/schedules", "GET; did you mean PUT /queues/{name}/schedules/{id}?" },
+		{ "POST", "/queues", "GET; did you mean PUT /queues/{name}?" },
+		{ "PUT", "/uv", "GET; did you mean POST /uv/{name}?" },
+		{ "PUT", "/queues/q/messages/7", "GET, PATCH or DELETE; did you mean POST /queues/{name}/messages?" },
+		{ "GET", "/feeds/home/items/7", "DELETE; did you mean GET /feeds/{name}/items?" },
+		/* A last segment that is near. */
+		{ "POST", "/queues/receve", "GET, PUT, PATCH or DELETE; did you mean POST /queues/receive?" },
+		/* A word more after a name. */
+		{ "POST", "/queues/orders", "GET, PUT, PATCH or DELETE; did you mean POST /queues/{name}/messages?" },
+		{ "POST", "/semaphores/render", "GET or DELETE; did you mean POST /semaphores/{name}/permits?" },
+		{ "POST", "/counters/likes", "GET, PATCH or DELETE; did you mean POST /counters/{name}/increment?" },
+		{ "POST", "/cache/page", "GET, PUT or DELETE" }, /* not POST /cache/{key}/invalidate */
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
+		char wanted[300];
 		struct request *req = asked(rows[i].method, text_of(rows[i].target), NOTHING);
 		assert_false(route_request(req));
 		assert_string_equal(problem_of(req), "method_not_allowed");
-		const char *hint = strchr(answered(req, "detail"), ';');
-		hint = hint ? strchr(hint + 1, ';') : NULL;
-		if (rows[i].meant ? !hint || strcmp(hint, rows[i].meant) != 0 : hint != NULL)
-			fail_msg("%s %s: '%s'", rows[i].method, rows[i].target, hint ? hint : "");
+		snprintf(wanted, sizeof(wanted), "%s is not a method of this path; use %s", rows[i].method,
+			 rows[i].use);
+		const char *detail = answered(req, "detail");
+		if (strcmp(detail, wanted) != 0)
+			fail_msg("%s %s: '%s', not '%s'", rows[i].method, rows[i].target, detail, wanted);
 		asked_end(req);
 	}
 }
