@@ -20,6 +20,7 @@
 
 #include "access/access.h"
 #include "access/cors.h"
+#include "access/new_token.h"
 #include "access/site.h"
 #include "check.h"
 #include "core/arena.h"
@@ -334,6 +335,8 @@ int main(int argc, char **argv)
 	const char *url;
 
 	open_standard_descriptors();
+	if (new_token_requested(argc, argv))
+		return new_token_run(argv);
 	bool is_check = check_requested(&argc, argv, &url);
 	enum config_outcome outcome = config_load(argc, argv, environ);
 

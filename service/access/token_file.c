@@ -214,17 +214,23 @@ static struct text read_all(const struct token_file_reader *r, int fd)
 	return n < 0 ? (struct text){ 0 } : (struct text){ at, (size_t)n };
 }
 
+static bool make_room(const struct token_file_reader *r, size_t lines)
+{
+	size_t most = lines < MAX_TOKENS + 1 ? lines : MAX_TOKENS + 1;
+
+	r->tokens->digests = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->digests));
+	r->tokens->entries = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->entries));
+	return (r->tokens->digests && r->tokens->entries) || refuse(r, "out of memory");
+}
+
 static bool read_lines(struct token_file_reader *r, struct text all)
 {
 	size_t lines = 1;
 
 	for (size_t i = 0; i < all.len; i++)
 		lines += all.at[i] == '\n';
-	size_t most = lines < MAX_TOKENS + 1 ? lines : MAX_TOKENS + 1;
-	r->tokens->digests = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->digests));
-	r->tokens->entries = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->entries));
-	if (!r->tokens->digests || !r->tokens->entries)
-		return refuse(r, "out of memory");
+	if (!make_room(r, lines))
+		return false;
 	for (struct text rest = all; rest.len;) {
 		r->line++;
 		if (!read_line(r, text_cut(&rest, '\n')))
@@ -236,15 +242,23 @@ static bool read_lines(struct token_file_reader *r, struct text all)
 	return refuse(r, "it holds no token, so every request would be rejected");
 }
 
-struct token_file *token_file_read(const char *path, char *why, size_t size)
+/* Returns an empty table; NULL if memory is short. */
+static struct token_file *new_table(void)
 {
 	struct arena arena;
+	struct token_file *table = arena_new(sizeof(*table), &arena);
+
+	if (table)
+		table->arena = arena;
+	return table;
+}
+
+struct token_file *token_file_read(const char *path, char *why, size_t size)
+{
 	struct token_file_reader r = { .path = path, .why = why, .why_size = size };
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe would block */
 
-	r.tokens = arena_new(sizeof(*r.tokens), &arena);
-	if (r.tokens)
-		r.tokens->arena = arena;
+	r.tokens = new_table();
 	if (!r.tokens || fd < 0) {
 		refuse(&r, "cannot read it: %s", strerror(errno));
 	} else {
@@ -256,6 +270,19 @@ struct token_file *token_file_read(const char *path, char *why, size_t size)
 	}
 	if (fd >= 0)
 		close(fd);
+	if (r.tokens)
+		token_file_free(r.tokens);
+	return NULL;
+}
+
+struct token_file *token_file_read_line(const char *name, struct text line, char *why, size_t size)
+{
+	struct token_file_reader r = { .path = name, .why = why, .why_size = size, .tokens = new_table() };
+
+	if (!r.tokens)
+		refuse(&r, "out of memory");
+	else if (make_room(&r, 1) && read_line(&r, line))
+		return r.tokens;
 	if (r.tokens)
 		token_file_free(r.tokens);
 	return NULL;

@@ -29,6 +29,11 @@ struct token_file {
 
 /* Reads a file. NULL: `why` has the file, the line and the fault. */
 struct token_file *token_file_read(const char *path, char *why, size_t size);
+
+/*
+ * Reads one line, as a file would that has only this line. NULL: `why` has `name` and the fault.
+ */
+struct token_file *token_file_read_line(const char *name, struct text line, char *why, size_t size);
 void token_file_free(struct token_file *table);
 
 #endif
