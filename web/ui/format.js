@@ -96,6 +96,15 @@ export function instant(ms) {
 	return `${date.getFullYear()}-${month}-${day} ${time.join(':')} ${name}`;
 }
 
+const zoneOf = (ms) => instant(ms).split(' ').at(-1);
+
+/** The heading of a column of instants: it has the zone that its rows need not repeat. */
+export const inZone = (title) => `${title} (${zoneOf(now())})`;
+
+/** An instant below such a heading. It has its zone only if that differs, as in another season. */
+export const instantInZone = (ms) =>
+	zoneOf(ms) === zoneOf(now()) ? instant(ms).split(' ').slice(0, 2).join(' ') : instant(ms);
+
 /** The same point in time by UTC, which logs of servers have: "2026-11-22 08:05:07 UTC". */
 export function utc(ms) {
 	return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;

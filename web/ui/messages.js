@@ -7,14 +7,15 @@ import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
 import { cursorTable, ROWS } from './table.js';
 
 const DUE = { in_flight: 'Visible again', dead: 'Died' };
+const USUAL = 4; // the priority of a message that was sent without one
 const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
 /**
  * {node, search: the form that finds a message by its id, choose(state), look()} of the queue whose
- * path is `at`.
+ * path is `at`. queue() answers the queue of the latest look.
  */
-export function messagesOf(page, at) {
+export function messagesOf(page, at, queue) {
 	const place = el('div', { class: 'stack tight' });
 	let state = 'ready';
 	let id = '';
@@ -33,7 +34,7 @@ export function messagesOf(page, at) {
 				label: 'Messages',
 				key: (message) => message.id,
 				empty: id ? `No message has the id '${id}'.` : 'There is no message in this state.',
-				columns: columnsOf(page, at, id ? null : state),
+				columns: columnsOf(page, at, id ? null : state, queue),
 				select: page.write && state !== 'in_flight' ? () => bulk.show() : undefined,
 			},
 			read,
@@ -140,27 +141,50 @@ function bulkOf(page, at, shown) {
 }
 
 /** Columns for messages in a state; in any if it is null. */
-function columnsOf(page, at, state) {
+function columnsOf(page, at, state, queue) {
 	const columns = [
 		{ title: 'Id', kind: 'id', text: (message) => message.id },
 		{ title: 'Body', kind: 'wide', make: folded((message) => message.body) },
+		optional('Group', 'short', ({ group }) => group),
 		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
 		...(state === 'dead' || state === null
 			? []
-			: [{ title: 'Priority', number: true, text: (message) => message.priority }]),
-		{ title: 'Receives', number: true, text: (message) => message.receives },
+			: [
+					{
+						title: 'Priority',
+						number: true,
+						text: ({ priority }) => priority,
+						blank: ({ priority }) => priority === USUAL,
+					},
+				]),
+		{
+			title: 'Receives',
+			number: true,
+			text: ({ receives }) => `${number(receives)} of ${number(queue().settings.max_receives)}`,
+		},
 		{
 			title: DUE[state] ?? 'Due',
 			kind: 'when',
 			time: dueAt,
-			words: state === 'in_flight' ? expiry : untilOrAt,
+			words: { in_flight: expiry, delayed: untilOrAt }[state],
 		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 	];
-	if (state === 'in_flight') columns.push({ title: 'Progress', kind: 'note', text: progress });
-	if (state === 'in_flight' || state === 'dead' || state === null)
-		columns.push({ title: 'Worker', kind: 'name', text: (message) => message.worker ?? '–' });
-	if (state === 'dead') columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
+	if (state === 'in_flight')
+		columns.push({
+			title: 'Progress',
+			kind: 'note',
+			text: progress,
+			blank: (message) => message.progress === null,
+		});
+	columns.push(optional('Worker', 'short worker', ({ worker }) => worker));
+	if (state !== null)
+		columns.push({
+			title: 'Last error',
+			kind: 'reason',
+			make: reason,
+			blank: (message) => message.reason === null,
+		});
 	if (state === null) columns.push({ title: 'Outcome', kind: 'wide', make: outcome });
 	const offered = buttons(
 		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => redrive(page, at, message) },
@@ -185,10 +209,17 @@ function columnsOf(page, at, state) {
 			act: (message) => cancel(page, at, message),
 		},
 	);
-	const kind = state === null ? 'actions upright' : 'actions';
-	if (page.write) columns.push({ title: '', kind, make: offered });
+	if (page.write) columns.push({ title: '', kind: 'actions upright', make: offered });
 	return columns;
 }
+
+/** A column that is there if any message has a value. */
+const optional = (title, kind, of) => ({
+	title,
+	kind,
+	text: (message) => of(message) ?? '–',
+	blank: (message) => of(message) === null,
+});
 
 /** What the worker reported last. */
 function progress({ progress: reported }) {
@@ -215,12 +246,29 @@ function outcome() {
 	};
 }
 
+/** Why the last delivery failed, or why the message died; a long text is folded. */
+function reason() {
+	const text = el('span');
+	const folded = el('summary');
+	const long = el('details', { class: 'fold' }, folded);
+	const node = el('div', {}, text, long);
+	return {
+		node,
+		update({ reason: said }) {
+			const isLong = said?.length > 80;
+			text.hidden = isLong;
+			long.hidden = !isLong;
+			setText(isLong ? folded : text, said ?? '–');
+		},
+	};
+}
+
 /** A column of any JSON; a long one is folded. */
 function folded(of) {
 	return () => {
 		const text = el('code');
 		const full = el('pre');
-		const long = el('details', {}, el('summary', {}, text), full);
+		const long = el('details', { class: 'fold' }, el('summary', {}, text), full);
 		const node = el('div', { class: 'body' });
 		return {
 			node,

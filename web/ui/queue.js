@@ -55,7 +55,7 @@ export function openOne(page, name, state) {
 	const about = facts('Queue');
 	const settings = settingsOf(page, name);
 	const past = historyOf(page, at, PLOTS);
-	const messages = messagesOf(page, at);
+	const messages = messagesOf(page, at, () => latest);
 	const groups = groupsOf(page, at, () => latest);
 	const schedules = schedulesOf(page, name, () => latest.paused);
 	let hasSchedules = false; // a later page may be empty

@@ -1,14 +1,15 @@
 // Tables that keep their rows: sorted by a column, 50 rows a page, with rows to select.
 import { el, keyed, moment, setText } from './dom.js';
-import { number } from './format.js';
+import { instantInZone, inZone, number } from './format.js';
 
 export const ROWS = 50;
 
 /**
  * A column: {title, text(item)} for words, with link(item) for linked ones, or {title,
  * make(current)} for a node and its update: current() is the row's item, or {title, time(item),
- * words(ms), none} for a point in time, as moment has it. `number` aligns to the
- * right; sort(item) is what the column is sorted by, the highest first if `number`.
+ * words(ms), none} for a point in time, as moment has it; without `words` the heading has the zone.
+ * `number` aligns to the right; sort(item) is what the column is sorted by, the highest first if
+ * `number`. A column is hidden while blank(item) holds for each row.
  *
  * show(items, {before, more}): `before` items come before these, `more` may follow; turn(by) is
  * then asked for the next (1) or the previous (-1) of them. With `select` rows have check boxes:
@@ -83,6 +84,10 @@ export function table({ label, columns, key, empty = '', turn, select }) {
 		if (first >= items.length) first = 0;
 		const rows = onPage();
 		keyed(body, rows, key, (item) => tableRow(shown, item));
+		shown.forEach(({ blank }, at) => {
+			const isBlank = blank !== undefined && rows.every(blank);
+			for (const { cells } of whole.rows) cells[at].hidden = isBlank;
+		});
 		whole.hidden = items.length === 0;
 		none.hidden = items.length > 0 || !empty;
 		pages.show({
@@ -127,7 +132,11 @@ function sorted(items, { column, down }) {
 	return items.toSorted((a, b) => sign * compare(column.sort(a), column.sort(b)));
 }
 
-function head({ title, number: isNumber, kind, sort }, press) {
+const titleOf = ({ title, time, words }) => (time && !words ? inZone(title) : title);
+
+function head(column, press) {
+	const { number: isNumber, kind, sort } = column;
+	const title = titleOf(column);
 	const words = sort ? el('button', { type: 'button', class: 'sort', onclick: press }, title) : title;
 	const node = title
 		? el('th', { scope: 'col', class: isNumber ? 'number' : null }, words)
@@ -154,10 +163,12 @@ function tableRow(columns, first) {
 	};
 }
 
-function cell({ title, number: isNumber, text, link, make, time, words, none, kind }, current) {
+function cell(column, current) {
+	const { number: isNumber, text, link, make, time, words = instantInZone, none, kind } = column;
 	const made = make ? make(current) : time ? timed(time, words, none) : linked(text, link);
 	const classes = [isNumber && 'number', kind].filter(Boolean).join(' ');
-	return { node: el('td', { 'data-title': title, class: classes || null }, made.node), update: made.update };
+	const node = el('td', { 'data-title': titleOf(column), class: classes || null }, made.node);
+	return { node, update: made.update };
 }
 
 function timed(time, words, none) {

@@ -1,0 +1,116 @@
+// GET /ui: the page of a queue shows why messages fail, and what can be done about them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { api, counts, go, row, shows, SLOW } from './data.mjs';
+import { open } from './stage.mjs';
+
+const WORKER = 'worker-0.eu-central-1';
+const LONG = 'timeout: https://hooks.example.com/v1/callback/orders/4711 did not answer within 30 s. '.padEnd(160, 'x ');
+const HEADS = '#view table[aria-label=Messages] th:visible';
+
+/** Opens /ui of a daemon without queues. */
+async function begin(t, ...options) {
+  const stage = await open(...options);
+  t.after(() => stage.close());
+  return { stage, page: await stage.visit('/ui') };
+}
+
+/** Sends messages, receives them, and rejects each for its reason. */
+async function fail(url, queue, reasons, { groups = [null], ...how } = {}) {
+  const messages = reasons.map((_, at) => ({ body: { order: 4711 + at }, group: groups[at % groups.length] }));
+  await api(url, 'POST', `/queues/${queue}/messages`, { messages });
+  const { messages: taken } = await api(url, 'POST', `/queues/${queue}/receive`, { limit: 100, worker: WORKER });
+  assert.equal(taken.length, reasons.length);
+  for (const [at, { receipt }] of taken.entries())
+    await api(url, 'POST', `/queues/${queue}/deliveries/${receipt}/reject`, { reason: reasons[at], ...how });
+}
+
+const heads = async (page) => (await page.locator(HEADS).allInnerTexts()).map((text) => text.replace(/ \(.*/, ''));
+
+test('each state shows the group, the receives, the worker and the last error', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const backoff = { base_ms: 600_000, max_ms: 600_000 };
+  await api(stage.url, 'PUT', '/queues/mail', { backoff, group_concurrency: 1 });
+  const groups = ['acme', 'bolt', 'cove'];
+  await fail(stage.url, 'mail', ['smtp 550', 'smtp 551', 'smtp 552'], { groups, delay_ms: 1_200_000 });
+  const { items } = await api(stage.url, 'GET', '/queues/mail/messages?state=delayed');
+  for (const { id } of items.slice(0, 2)) await api(stage.url, 'PATCH', `/queues/mail/messages/${id}`, { delay_ms: 0 });
+  await go(page, 'queues', 'mail', 'delayed');
+  const has = (id, ...texts) => Promise.all(texts.map((hasText) => shows(row(page, id).filter({ hasText }))));
+  await has(items[2].id, items[2].group, '1 of 25', WORKER, items[2].reason);
+  await page.getByRole('button', { name: /^ready 2/ }).click();
+  await has(items[0].id, items[0].group, '1 of 25', WORKER, items[0].reason);
+  assert.deepEqual(await heads(page), ['Id', 'Body', 'Group', 'Receives', 'Due', 'Sent', 'Worker', 'Last error']);
+  const message = { group: items[0].group, body: 1 };
+  await api(stage.url, 'POST', '/queues/mail/messages', message);
+  await api(stage.url, 'POST', '/queues/mail/receive', { limit: 1, worker: 'other' });
+  await page.getByRole('button', { name: /^in flight 1/ }).click();
+  await has(items[0].id, items[0].group, '2 of 25', 'other', items[0].reason);
+  await page.getByRole('button', { name: /^blocked 1/ }).click();
+  await shows(page.getByRole('row').filter({ hasText: '0 of 25' }).filter({ hasText: items[0].group }));
+  stage.assertClean();
+});
+
+test('a column without a value in any message is left out', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'POST', '/queues/plain/messages', { id: 'usual', body: 1 });
+  await go(page, 'queues', 'plain');
+  await shows(row(page, 'usual'));
+  assert.deepEqual(await heads(page), ['Id', 'Body', 'Receives', 'Due', 'Sent']);
+  await api(stage.url, 'POST', '/queues/plain/messages', { id: 'first', body: 1, priority: 0, group: 'acme' });
+  await shows(row(page, 'first'));
+  assert.deepEqual(await heads(page), ['Id', 'Body', 'Group', 'Priority', 'Receives', 'Due', 'Sent']);
+  stage.assertClean();
+});
+
+/** On how many lines the words of an element are. */
+const lines = (locator) =>
+  locator.evaluate((node) => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const tops = [...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => Math.round(top));
+    const height = node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight);
+    return Math.min(new Set(tops).size, Math.round(height));
+  });
+
+test('a long reason, a worker and the times of a dead letter can be read', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await fail(stage.url, 'mail', [LONG, 'short'], { groups: ['customer-4711'], dead: true });
+  for (const width of [1440, 1280, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await go(page, 'queues', 'mail', 'dead');
+    const long = page.locator('#view td.reason summary:visible');
+    await shows(long);
+    assert.ok((await lines(long)) <= 3, `the reason takes ${await lines(long)} lines at ${width}`);
+    const worker = page.locator('td.worker span').first();
+    assert.ok((await lines(worker)) <= 2, `the worker takes ${await lines(worker)} lines at ${width}`);
+    for (const time of await page.locator('td.when time').all()) assert.ok((await lines(time)) <= 2);
+    const [page_px, box_px] = await page.evaluate(() => [
+      document.documentElement.scrollWidth - innerWidth,
+      Math.max(...[...document.querySelectorAll('.flush')].map((one) => one.scrollWidth - one.clientWidth)),
+    ]);
+    assert.ok(page_px <= 0 && box_px <= 1, `${page_px} and ${box_px} px too wide at ${width}`);
+    await long.click(); // all of it
+    assert.equal(await long.evaluate((node) => node.scrollHeight > node.clientHeight), false);
+    assert.equal(await long.innerText().then((text) => text.includes(LONG.trim())), true);
+    await go(page, 'queues');
+    await shows(row(page, 'mail'));
+  }
+  stage.assertClean();
+});
+
+test('the zone of times is in their heading', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'POST', '/queues/mail/messages', { body: 1 });
+  await go(page, 'queues', 'mail');
+  const zone = await page.evaluate(() => {
+    const parts = new Intl.DateTimeFormat('en', { timeZoneName: 'short' }).formatToParts();
+    return parts.find(({ type }) => type === 'timeZoneName').value;
+  });
+  await shows(page.getByRole('columnheader', { name: `Sent (${zone})`, exact: true }));
+  const time = page.locator(`td[data-title="Sent (${zone})"] time`);
+  assert.match(await time.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  await counts(time, 1);
+  stage.assertClean();
+});
