@@ -114,3 +114,54 @@ test('the zone of times is in their heading', SLOW, async (t) => {
   await counts(time, 1);
   stage.assertClean();
 });
+
+test('messages are filtered by group, among those that were read', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const filter = page.getByLabel('Filter messages by group');
+  await api(stage.url, 'POST', '/queues/mail/messages', { id: 'alone', body: 1, delay_ms: 1 });
+  await go(page, 'queues', 'mail');
+  await shows(row(page, 'alone'));
+  await counts(filter.filter({ visible: true }), 0); // no message has a group
+  const groups = Array.from({ length: 90 }, (_, at) => (at % 9 ? 'bolt' : 'acme'));
+  for (let rounds = 0; rounds < 7; rounds++)
+    await api(stage.url, 'POST', '/queues/mail/messages', { messages: groups.map((group) => ({ group, body: 1 })) });
+  await page.getByRole('button', { name: /^blocked/ }).click();
+  await filter.fill('cme');
+  const where = '/queues/mail/messages?state=blocked&limit=200';
+  const first = await api(stage.url, 'GET', where);
+  const of = (all) => all.filter(({ group }) => group?.includes('cme')).length;
+  const words = ({ items }) =>
+    `Of ${items.length} messages that were read, ${of(items)} have a group with 'cme' in its name.` +
+    ' Next reads the messages after these.';
+  await shows(page.getByText(words(first)));
+  const rows = page.locator('table[aria-label=Messages] tbody tr');
+  assert.equal(of(first.items), 69);
+  await counts(rows, 50);
+  await counts(rows.filter({ hasText: 'bolt' }), 0);
+  await page.getByRole('button', { name: 'Next' }).click();
+  await shows(page.locator('.pager').getByText('51 to 69'));
+  await page.getByRole('button', { name: 'Next' }).click();
+  await shows(page.getByText(words(await api(stage.url, 'GET', `${where}&cursor=${first.next_cursor}`))));
+  await counts(rows, 0);
+  await filter.fill('');
+  await counts(rows, 50);
+  stage.assertClean();
+});
+
+test('more dead letters are redriven than one request may name', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const groups = ['acme'];
+  for (const count of [100, 50]) await fail(stage.url, 'mail', Array(count).fill('boom'), { groups, dead: true });
+  await go(page, 'queues', 'mail', 'dead');
+  await page.getByLabel('Filter messages by group').fill('acme');
+  for (const first of [1, 51, 101]) {
+    await shows(page.locator('.pager').getByText(`${first} to ${first + 49} of 150`));
+    await page.getByLabel('All on this page').check();
+    if (first < 101) await page.getByRole('button', { name: 'Next' }).click();
+  }
+  await shows(page.getByText('150 selected'));
+  await page.getByRole('button', { name: 'Redrive', exact: true }).click();
+  await shows(page.getByRole('status').filter({ hasText: 'Ready again: 150.' }));
+  assert.equal((await api(stage.url, 'GET', '/queues/mail')).dead, 0);
+  stage.assertClean();
+});

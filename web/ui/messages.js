@@ -1,5 +1,5 @@
-// The messages of a queue in one state: 50 per page, one found by its id, and what can be done with
-// some of them.
+// The messages of a queue in one state: 50 per page, filtered by group, one found by its id, and
+// what can be done with some of them.
 import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, setText } from './dom.js';
@@ -7,25 +7,39 @@ import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
 import { cursorTable, ROWS } from './table.js';
 
 const DUE = { in_flight: 'Visible again', dead: 'Died' };
+const REDRIVEN = 100; // ids of one request, at most
 const USUAL = 4; // the priority of a message that was sent without one
+const READ = 200; // messages that one request reads, at most, for a filter by group
 const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
 /**
- * {node, search: the form that finds a message by its id, choose(state), look()} of the queue whose
- * path is `at`. queue() answers the queue of the latest look.
+ * {node, search: what narrows the messages, choose(state), look()} of the queue whose path is `at`.
+ * queue() answers the queue of the latest look.
  */
 export function messagesOf(page, at, queue) {
 	const place = el('div', { class: 'stack tight' });
 	let state = 'ready';
 	let id = '';
+	let part = ''; // of the names of groups
 	let shown = null;
 	let bulk = null;
+	const filter = groupFilter((text) => {
+		part = text;
+		begin();
+		page.refresh();
+	});
+	const search = finder((wanted) => {
+		id = wanted;
+		begin();
+		page.refresh();
+	});
 
-	function read(cursor) {
+	async function read(cursor) {
 		if (id) return found(page, at, id);
-		const query = new URLSearchParams({ state, limit: ROWS, ...(cursor && { cursor }) });
-		return page.ask('GET', `${at}/messages?${query}`);
+		const query = new URLSearchParams({ state, limit: part ? READ : ROWS, ...(cursor && { cursor }) });
+		const all = await page.ask('GET', `${at}/messages?${query}`);
+		return { ...all, ...filter.pick(all) };
 	}
 
 	function begin() {
@@ -33,7 +47,11 @@ export function messagesOf(page, at, queue) {
 			{
 				label: 'Messages',
 				key: (message) => message.id,
-				empty: id ? `No message has the id '${id}'.` : 'There is no message in this state.',
+				empty: id
+					? `No message has the id '${id}'.`
+					: part
+						? ''
+						: 'There is no message in this state.',
 				columns: columnsOf(page, at, id ? null : state, queue),
 				select: page.write && state !== 'in_flight' ? () => bulk.show() : undefined,
 			},
@@ -41,16 +59,12 @@ export function messagesOf(page, at, queue) {
 			() => page.refresh(),
 		);
 		bulk = bulkOf(page, at, shown);
-		place.replaceChildren(bulk.node, shown.node);
+		place.replaceChildren(filter.count, bulk.node, shown.node);
 	}
 
 	return {
 		node: place,
-		search: finder((wanted) => {
-			id = wanted;
-			begin();
-			page.refresh();
-		}),
+		search: el('div', { class: 'narrowing' }, filter.node, search),
 		choose(one) {
 			state = one;
 			id = '';
@@ -72,6 +86,40 @@ async function found(page, at, id) {
 		if (error.said?.status !== 404) throw error;
 		return { items: [], next_cursor: null };
 	}
+}
+
+/**
+ * {node: a field, shown once a message has a group, count: words, pick(answer): its messages of the
+ * groups whose names contain the text}. The API has no such filter.
+ */
+function groupFilter(change) {
+	const input = el('input', {
+		type: 'search',
+		placeholder: 'Filter by group',
+		'aria-label': 'Filter messages by group',
+		autocomplete: 'off',
+		spellcheck: 'false',
+		hidden: true,
+		oninput: () => change(input.value),
+	});
+	const count = el('p', { class: 'muted', role: 'status', hidden: true });
+	return {
+		node: input,
+		count,
+		pick({ items: all, next_cursor: next }) {
+			const part = input.value;
+			if (all.some(({ group }) => group !== null)) input.hidden = false;
+			const items = part ? all.filter(({ group }) => group?.includes(part)) : all;
+			count.hidden = part === '';
+			setText(
+				count,
+				`Of ${plural(all.length, 'message')} that were read, ${number(items.length)} ` +
+					`${items.length === 1 ? 'has' : 'have'} a group with '${part}' in its name.` +
+					(next ? ' Next reads the messages after these.' : ''),
+			);
+			return { items };
+		},
+	};
 }
 
 function finder(find) {
@@ -107,11 +155,14 @@ function bulkOf(page, at, shown) {
 	const node = el('div', { class: 'buttons bulk', hidden: true }, count, redriven, deleted);
 	redriven.onclick = async () => {
 		const chosen = shown.selected().filter(isDead);
-		await page.act(
-			'POST',
-			`${at}/redrive`,
-			{ ids: chosen.map(({ id }) => id) },
-			({ redriven }) => `Ready again: ${number(redriven)}.`,
+		const requests = [];
+		while (chosen.length) {
+			const ids = chosen.splice(0, REDRIVEN).map(({ id }) => id);
+			requests.push({ method: 'POST', path: `${at}/redrive`, body: { ids } });
+		}
+		await page.actAll(
+			requests,
+			(answers) => `Ready again: ${number(answers.reduce((sum, { redriven }) => sum + redriven, 0))}.`,
 		);
 		shown.unselect();
 	};
@@ -125,7 +176,7 @@ function bulkOf(page, at, shown) {
 		if (!sure) return;
 		await page.actAll(
 			chosen.map((one) => ({ method: 'DELETE', path: where(one) })),
-			(done) => `Deleted: ${number(done)}.`,
+			(answers) => `Deleted: ${number(answers.length)}.`,
 		);
 		shown.unselect();
 	};
@@ -167,6 +218,7 @@ function columnsOf(page, at, state, queue) {
 			kind: 'when',
 			time: dueAt,
 			words: { in_flight: expiry, delayed: untilOrAt }[state],
+			blank: (message) => dueAt(message) === null, // of a message that waits for its group
 		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 	];

@@ -11,9 +11,10 @@ export const ROWS = 50;
  * `number` aligns to the right; sort(item) is what the column is sorted by, the highest first if
  * `number`. A column is hidden while blank(item) holds for each row.
  *
- * show(items, {before, more}): `before` items come before these, `more` may follow; turn(by) is
- * then asked for the next (1) or the previous (-1) of them. With `select` rows have check boxes:
- * selected() are the items of those that are checked; select() is called after each change.
+ * show(items, {before, more, isFirst}): `before` items come before these, `more` may follow.
+ * turn(by) is then asked for the next (1) or the previous (-1) of them. With `select` rows have
+ * check boxes: selected() are the items of those that are checked; select() is called after each
+ * change.
  */
 export function table({ label, columns, key, empty = '', turn, select }) {
 	const body = el('tbody');
@@ -21,7 +22,7 @@ export function table({ label, columns, key, empty = '', turn, select }) {
 	const pages = pager((by) => step(by));
 	const chosen = new Set();
 	let items = [];
-	let around = { before: 0, more: false };
+	let around = { before: 0, more: false, isFirst: true };
 	let first = 0;
 	let order = null; // {column, down}
 
@@ -55,7 +56,7 @@ export function table({ label, columns, key, empty = '', turn, select }) {
 	function step(by) {
 		const next = first + by * ROWS;
 		if (next >= 0 && next < items.length) first = next;
-		else if (by > 0 ? around.more : around.before > 0) {
+		else if (by > 0 ? around.more : !around.isFirst) {
 			first = 0;
 			turn(by);
 			return;
@@ -95,15 +96,16 @@ export function table({ label, columns, key, empty = '', turn, select }) {
 			count: rows.length,
 			total: around.before + items.length,
 			more: around.more,
+			isFirst: first === 0 && around.isFirst,
 		});
 		if (all) all.checked = rows.length > 0 && rows.every((item) => chosen.has(key(item)));
 	}
 
 	return {
 		node: el('div', { class: 'card flush' }, whole, none, pages.node),
-		show(latest, { before = 0, more = false } = {}) {
+		show(latest, { before = 0, more = false, isFirst = before === 0 } = {}) {
 			items = latest;
-			around = { before, more };
+			around = { before, more, isFirst };
 			const there = new Set(items.map(key));
 			for (const one of chosen) if (!there.has(one)) chosen.delete(one);
 			draw();
@@ -214,25 +216,20 @@ function selection(chosen, key, label, changed) {
 }
 
 /** "51 to 100 of 312", and the ways to others; hidden while all is on one page. */
-export function pager(turn) {
+function pager(turn) {
 	const words = el('span');
 	const previous = el('button', { type: 'button', class: 'quiet', onclick: () => turn(-1) }, 'Previous');
 	const next = el('button', { type: 'button', class: 'quiet', onclick: () => turn(1) }, 'Next');
 	const node = el('nav', { class: 'pager', 'aria-label': 'Pages', hidden: true }, words, previous, next);
 	return {
 		node,
-		/**
-		 * `count` items after the first `before`, of `total` if that is known; `more` may
-		 * follow.
-		 */
-		show({ before, count, total, more, isFirst = before === 0 }) {
-			const all = total === undefined ? '' : ` of ${number(total)}${more ? ' and more' : ''}`;
-			setText(
-				words,
-				count ? `${number(before + 1)} to ${number(before + count)}${all}` : 'None here',
-			);
+		/** `count` items after `before` others, of `total` that are known; `more` may follow. */
+		show({ before, count, total, more, isFirst }) {
+			const last = before + count;
+			const all = more && last === total ? '' : ` of ${number(total)}${more ? ' and more' : ''}`;
+			setText(words, count ? `${number(before + 1)} to ${number(last)}${all}` : 'None here');
 			previous.disabled = isFirst;
-			next.disabled = !more && (total === undefined || before + count >= total);
+			next.disabled = !more && last >= total;
 			node.hidden = previous.disabled && next.disabled;
 		},
 	};
@@ -247,20 +244,21 @@ export function cursorTable(options, read, refresh) {
 	let counts = []; // of the items on those before it
 	let onward = null;
 	let count = 0;
-	const pages = pager((by) => {
-		if (by > 0) {
-			cursors.push(onward);
-			counts.push(count);
-		} else {
-			cursors.pop();
-			counts.pop();
-		}
-		refresh();
+	const inner = table({
+		...options,
+		turn(by) {
+			if (by > 0) {
+				cursors.push(onward);
+				counts.push(count);
+			} else {
+				cursors.pop();
+				counts.pop();
+			}
+			refresh();
+		},
 	});
-	const inner = table(options);
 	return {
 		...inner,
-		node: el('div', { class: 'stack tight' }, inner.node, pages.node),
 		reset() {
 			cursors = [null];
 			counts = [];
@@ -274,8 +272,7 @@ export function cursorTable(options, read, refresh) {
 			onward = found.next_cursor;
 			count = found.items.length;
 			const before = counts.reduce((sum, one) => sum + one, 0);
-			inner.show(found.items);
-			pages.show({ before, count, more: onward !== null, isFirst: depth === 1 });
+			inner.show(found.items, { before, more: onward !== null, isFirst: depth === 1 });
 			return found.items;
 		},
 	};

@@ -139,18 +139,17 @@ class Page {
 	}
 
 	/**
-	 * Sends several requests [{method, path, body}], four at a time; done(count) in words.
+	 * Sends several requests [{method, path, body}], four at a time; done(answers) in words.
 	 */
 	async actAll(requests, done) {
 		acts();
 		const left = [...requests];
-		let count = 0;
+		const answers = [];
 		let failed = null;
 		const work = async () => {
 			for (let one = left.shift(); one && !failed; one = left.shift()) {
 				try {
-					await ask(one.method, one.path, one.body);
-					count++;
+					answers.push(await ask(one.method, one.path, one.body));
 				} catch (error) {
 					// What another client has removed needs nothing more.
 					if (error.said?.status !== 404) failed = error;
@@ -158,7 +157,7 @@ class Page {
 			}
 		};
 		await Promise.all([work(), work(), work(), work()]);
-		say(done(count));
+		say(done(answers));
 		showProblem(failed instanceof Gone ? new Problem({ detail: UNKNOWN }) : failed);
 		await this.refresh();
 	}
