@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { api, counts, go, row, shows, SLOW } from './data.mjs';
+import { api, counts, go, HOSTILE, row, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
 const WORKER = 'worker-0.eu-central-1';
@@ -163,5 +163,26 @@ test('more dead letters are redriven than one request may name', SLOW, async (t)
   await page.getByRole('button', { name: 'Redrive', exact: true }).click();
   await shows(page.getByRole('status').filter({ hasText: 'Ready again: 150.' }));
   assert.equal((await api(stage.url, 'GET', '/queues/mail')).dead, 0);
+  stage.assertClean();
+});
+
+test('dead letters are summed up by reason', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const why = page.getByRole('group', { name: 'Reasons' });
+  const texts = async () => (await why.locator('li').allInnerTexts()).map((text) => text.replace(/\s+/g, ' '));
+  await fail(stage.url, 'mail', ['rare', HOSTILE, HOSTILE, ...Array(7).fill('timeout')], { dead: true });
+  await go(page, 'queues', 'mail', 'dead');
+  await shows(why.getByText('3 reasons in 10 dead letters', { exact: true }));
+  assert.deepEqual(await texts(), ['7 × timeout', `2 × ${HOSTILE}`, '1 × rare']);
+  await page.getByRole('button', { name: /^ready 0/ }).click();
+  await why.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: /^dead 10/ }).click();
+  for (let rounds = 0; rounds < 6; rounds++)
+    await fail(stage.url, 'mail', Array.from({ length: 100 }, (_, at) => `reason ${at % 12}`), { dead: true });
+  const { items } = await api(stage.url, 'GET', '/queues/mail/messages?state=dead&limit=200');
+  assert.equal(items.length, 200);
+  await shows(why.getByText('15 reasons in 200 of 610 dead letters', { exact: true }));
+  await counts(why.locator('li'), 10);
+  await shows(why.getByText('and 5 other reasons'));
   stage.assertClean();
 });

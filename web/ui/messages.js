@@ -4,12 +4,13 @@ import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, setText } from './dom.js';
 import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
+import { reasons } from './reasons.js';
 import { cursorTable, ROWS } from './table.js';
 
 const DUE = { in_flight: 'Visible again', dead: 'Died' };
 const REDRIVEN = 100; // ids of one request, at most
 const USUAL = 4; // the priority of a message that was sent without one
-const READ = 200; // messages that one request reads, at most, for a filter by group
+const READ = 200; // messages of one request, at most: for a filter by group, and reasons of dead letters
 const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
@@ -24,6 +25,7 @@ export function messagesOf(page, at, queue) {
 	let part = ''; // of the names of groups
 	let shown = null;
 	let bulk = null;
+	const why = reasons();
 	const filter = groupFilter((text) => {
 		part = text;
 		begin();
@@ -37,7 +39,8 @@ export function messagesOf(page, at, queue) {
 
 	async function read(cursor) {
 		if (id) return found(page, at, id);
-		const query = new URLSearchParams({ state, limit: part ? READ : ROWS, ...(cursor && { cursor }) });
+		const limit = part || state === 'dead' ? READ : ROWS;
+		const query = new URLSearchParams({ state, limit, ...(cursor && { cursor }) });
 		const all = await page.ask('GET', `${at}/messages?${query}`);
 		return { ...all, ...filter.pick(all) };
 	}
@@ -59,7 +62,8 @@ export function messagesOf(page, at, queue) {
 			() => page.refresh(),
 		);
 		bulk = bulkOf(page, at, shown);
-		place.replaceChildren(filter.count, bulk.node, shown.node);
+		why.node.hidden = true;
+		place.replaceChildren(filter.count, why.node, bulk.node, shown.node);
 	}
 
 	return {
@@ -73,7 +77,10 @@ export function messagesOf(page, at, queue) {
 		},
 		async look() {
 			const asked = shown;
-			if (await asked.look()) bulk.show();
+			const items = await asked.look();
+			if (!items || asked !== shown) return;
+			bulk.show();
+			if (state === 'dead' && !id) why.show(items, part ? items.length : queue().dead);
 		},
 	};
 }

@@ -223,7 +223,7 @@ function pager(turn) {
 	const node = el('nav', { class: 'pager', 'aria-label': 'Pages', hidden: true }, words, previous, next);
 	return {
 		node,
-		/** `count` items after `before` others, of `total` that are known; `more` may follow. */
+		/** `count` items after `before` others, of `total` or more; `more` may follow. */
 		show({ before, count, total, more, isFirst }) {
 			const last = before + count;
 			const all = more && last === total ? '' : ` of ${number(total)}${more ? ' and more' : ''}`;
