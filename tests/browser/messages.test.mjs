@@ -1,10 +1,13 @@
 // GET /ui: the page of a queue shows why messages fail, and what can be done about them.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 
-import { api, counts, go, HOSTILE, row, shows, SLOW } from './data.mjs';
+import { api, counts, faults, give, go, guarded, HOSTILE, row, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
+const run = promisify(execFile);
 const WORKER = 'worker-0.eu-central-1';
 const LONG = 'timeout: https://hooks.example.com/v1/callback/orders/4711 did not answer within 30 s. '.padEnd(160, 'x ');
 const HEADS = '#view table[aria-label=Messages] th:visible';
@@ -184,5 +187,73 @@ test('dead letters are summed up by reason', SLOW, async (t) => {
   await shows(why.getByText('15 reasons in 200 of 610 dead letters', { exact: true }));
   await counts(why.locator('li'), 10);
   await shows(why.getByText('and 5 other reasons'));
+  stage.assertClean();
+});
+
+test('the badge of a page that only reads explains itself', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const badge = page.getByRole('button', { name: 'read only' });
+  const words = page.getByRole('tooltip');
+  await counts(words, 0);
+  await badge.hover();
+  await shows(words.filter({ hasText: '--ui=write' }).filter({ hasText: 'curl' }));
+  await words.hover(); // it stays
+  await shows(words);
+  await page.mouse.move(1000, 500);
+  await counts(words, 0);
+  for (let steps = 0; !(await badge.evaluate((node) => node === document.activeElement)); steps++) {
+    assert.ok(steps < 10, 'no way to the badge by Tab');
+    await page.keyboard.press('Tab');
+  }
+  await shows(words);
+  await page.keyboard.press('Escape');
+  await counts(words, 0);
+  await page.keyboard.press('Enter');
+  await shows(words);
+  await page.keyboard.press('Tab');
+  await counts(words, 0);
+  await page.setViewportSize({ width: 390, height: 800 });
+  await badge.click();
+  await shows(words);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  assert.deepEqual(await faults(page), []);
+  stage.assertClean();
+});
+
+test('a token that may not read the mode sees that it is not known', SLOW, async (t) => {
+  const stage = await guarded(t, 'locks:list');
+  const page = await stage.visit('/ui');
+  await give(page, 'secret');
+  await page.getByRole('button', { name: 'read only' }).hover();
+  await shows(page.getByRole('tooltip').filter({ hasText: 'is not known' }));
+});
+
+test('a queue that is only read has the commands that change it', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const queue = () => api(stage.url, 'GET', '/queues/mail');
+  await fail(stage.url, 'mail', ['boom', 'boom'], { dead: true });
+  await go(page, 'queues', 'mail', 'ready');
+  await page.getByText('Pause, redrive or purge by curl').click();
+  const command = (title) =>
+    page
+      .locator('#view details div')
+      .filter({ has: page.getByText(title, { exact: true }) })
+      .last();
+  async function runs(title) {
+    const text = await command(title).locator('code').innerText();
+    await run('sh', ['-c', `${text} -sS --fail-with-body`]);
+  }
+  await shows(command('Pause').getByRole('button', { name: 'Copy' }));
+  await runs('Pause');
+  assert.equal((await queue()).settings.paused, true);
+  await shows(page.getByText('paused: it delivers no message'));
+  await runs('Resume');
+  assert.equal((await queue()).settings.paused, false);
+  await runs('Redrive dead messages, 1,000 at most');
+  assert.deepEqual([(await queue()).dead, (await queue()).ready], [0, 2]);
+  await runs('Purge ready messages');
+  assert.equal((await queue()).ready, 0);
+  await counts(page.getByText(/^(Redrive|Purge) .*messages/), 0);
+  assert.deepEqual(await faults(page), []);
   stage.assertClean();
 });

@@ -6,7 +6,7 @@ import { duration, number, parseDuration, plural } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { messagesOf } from './messages.js';
 import { SPANS } from './plot.js';
-import { actions, asListed, make, settingsOf, STATES, total, words } from './queue_actions.js';
+import { actions, asListed, commands, make, settingsOf, STATES, total, words } from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
 import { dueOrExpiry, schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
@@ -51,6 +51,7 @@ export function openOne(page, name, state) {
 			act: () => remove(page, at, latest),
 		},
 	)(() => latest);
+	const how = commands();
 	const badge = el('span', { class: 'badge paused', hidden: true }, 'paused: it delivers no message');
 	const about = facts('Queue');
 	const settings = settingsOf(page, name);
@@ -78,7 +79,7 @@ export function openOne(page, name, state) {
 			el('a', { class: 'small', href: route('queues', name, 'schedules') }, 'Schedules'),
 			badge,
 		),
-		...(page.write ? [bar.node] : []),
+		page.write ? bar.node : how.node,
 		about.node,
 		past.node,
 		el('h2', {}, 'Messages'),
@@ -101,6 +102,7 @@ export function openOne(page, name, state) {
 		latest = asListed(queue);
 		badge.hidden = !latest.paused;
 		bar.update(latest);
+		how.show(latest, tabs.chosen());
 		tabs.show(queue);
 		settings.show(queue);
 		const samples = await past.look();

@@ -1,8 +1,9 @@
 // What can be done with a whole queue, in the list and on its own page.
 import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
-import { el, facts } from './dom.js';
+import { el, facts, keyed } from './dom.js';
 import { exactDuration, number, parseDuration, plural } from './format.js';
+import { sample } from './sample.js';
 
 export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
 export const ANY = 'any'; // no state, of a purge
@@ -45,6 +46,27 @@ export function actions(page) {
 			act: (queue) => purge(page, queue),
 		},
 	];
+}
+
+/** Commands that do the same: {node, show(queue, state)}, where messages of `state` are shown. */
+export function commands() {
+	const list = el('div', { class: 'stack' });
+	const node = el('details', { class: 'card' }, el('summary', {}, 'Pause, redrive or purge by curl'), list);
+	return {
+		node,
+		show(queue, state) {
+			const at = path('queues', queue.name);
+			const lines = [
+				[queue.paused ? 'Resume' : 'Pause', 'PATCH', at, { paused: !queue.paused }],
+				queue.dead > 0 && ['Redrive dead messages, 1,000 at most', 'POST', `${at}/redrive`],
+				queue[state] > 0 && [`Purge ${words(state)} messages`, 'POST', `${at}/purge`, { state }],
+			];
+			keyed(list, lines.filter(Boolean), JSON.stringify, ([title, ...request]) => ({
+				node: el('div', {}, el('p', { class: 'muted' }, title), sample(...request)),
+				update() {},
+			}));
+		},
+	};
 }
 
 const redrivable = (dead) => {

@@ -28,6 +28,11 @@ const SHARE = 10;
 const UNKNOWN =
 	'The daemon did not answer, so it is unknown whether this was done. Look at the state before you do it again.';
 
+const READS =
+	'The daemon runs with `--ui=read`, the default, so this page only looks. To act here, restart the daemon with ' +
+	'`--ui=write`. Or act by curl: each action is one request. The page of a queue has the commands to pause, redrive ' +
+	'and purge it; the API reference has all others.';
+
 const simple = (name) => [name, { title: KINDS[name].title, ...viewOf(KINDS[name]) }];
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it,
@@ -346,9 +351,9 @@ async function learn() {
 	}
 	setText(by('version'), info.version);
 	by('mode').hidden = info.options.ui === 'write';
-	setText(by('mode'), 'read only');
 	by('notice').hidden = lacks === '';
 	setText(by('lacks'), `${lacks}. So whether this page may change things is not known, and it offers no change.`);
+	by('mode-words').replaceChildren(...withCode(lacks ? by('lacks').textContent : READS));
 	by('token').hidden = !hasToken();
 }
 
@@ -370,6 +375,17 @@ function fillNav() {
 		);
 }
 
+/** The words about the mode are shown while it is pointed at or has the focus. */
+function explainMode() {
+	const show = (isShown) => {
+		by('mode-words').hidden = !isShown;
+	};
+	// Some browsers do not focus a button that is clicked.
+	for (const event of ['mouseenter', 'focusin', 'click']) by('mode').addEventListener(event, () => show(true));
+	for (const event of ['mouseleave', 'focusout']) by('mode').addEventListener(event, () => show(false));
+	by('mode').addEventListener('keydown', ({ key }) => key === 'Escape' && show(false));
+}
+
 /** On a phone the views are behind a button. */
 function openMenu(isOpen) {
 	by('menu').setAttribute('aria-expanded', String(isOpen));
@@ -379,6 +395,7 @@ function openMenu(isOpen) {
 async function start() {
 	fillNav();
 	by('as-of').append(asOf.node);
+	explainMode();
 	by('menu').onclick = () => openMenu(by('menu').getAttribute('aria-expanded') === 'false');
 	const search = finder(TITLES);
 	by('find').onclick = search.open;
