@@ -257,3 +257,97 @@ test('a queue that is only read has the commands that change it', SLOW, async (t
   assert.deepEqual(await faults(page), []);
   stage.assertClean();
 });
+
+test('every setting of a queue is edited, and removed', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const dialog = page.getByRole('dialog');
+  const settings = async () => (await api(stage.url, 'GET', '/queues/mail')).settings;
+  await api(stage.url, 'PUT', '/ratelimit/policies/partner', { limit: 10, window_ms: 1000 });
+  await api(stage.url, 'PUT', '/queues/mail', { max_receives: 3 });
+  await go(page, 'queues', 'mail');
+  async function save(texts, wanted) {
+    await page.getByRole('button', { name: 'Edit settings' }).click();
+    for (const [label, text] of Object.entries(texts)) await dialog.getByLabel(label, { exact: true }).fill(text);
+    const [request] = await Promise.all([
+      page.waitForRequest((one) => one.method() === 'PATCH'),
+      dialog.getByRole('button', { name: 'Save' }).click(),
+    ]);
+    assert.deepEqual(request.postDataJSON(), wanted);
+    await dialog.waitFor({ state: 'hidden' });
+    const now = await settings();
+    for (const [setting, value] of Object.entries(wanted))
+      assert.deepEqual(now[setting], value && value.limit ? { burst: value.limit, ...value } : value);
+    assert.equal(now.max_receives, 3);
+  }
+  await save(
+    {
+      'Rate: messages': '50',
+      'Rate: per': '1 min',
+      'Rate: at once': '5',
+      'Rate of a group: messages': '2',
+      'Rate of a group: per': '1 s',
+      'In flight at most': '20',
+      'In flight of a group': '3',
+      'Messages at most': '1000',
+      Policy: 'partner',
+      'Key of the policy': 'acme',
+    },
+    {
+      rate: { limit: 50, window_ms: 60_000, burst: 5 },
+      group_rate: { limit: 2, window_ms: 1000 },
+      concurrency: 20,
+      group_concurrency: 3,
+      max_messages: 1000,
+      policy: { name: 'partner', key: 'acme' },
+    },
+  );
+  await shows(page.locator('dd', { hasText: /^50 per 1\smin, 5 at once$/ }));
+  await save({ 'Rate: messages': '25', 'In flight of a group': '' }, {
+    rate: { limit: 25, window_ms: 60_000, burst: 5 },
+    group_concurrency: null,
+  });
+  const empty = ['Rate: messages', 'Rate: per', 'Rate: at once', 'In flight at most', 'Policy', 'Key of the policy'];
+  await save(Object.fromEntries(empty.map((label) => [label, ''])), { rate: null, concurrency: null, policy: null });
+  stage.assertClean();
+});
+
+test('what the daemon refuses of the settings is shown at its field', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const dialog = page.getByRole('dialog');
+  const field = (label) =>
+    dialog.locator('.field', { has: page.getByText(label, { exact: true }) }).locator('input, select');
+  const save = () => dialog.getByRole('button', { name: 'Save' }).click();
+  const wrong = (label) =>
+    field(label).evaluate((node) => document.getElementById(node.getAttribute('aria-describedby'))?.textContent);
+  await api(stage.url, 'POST', '/queues/mail/messages', { group: 'acme', body: 1 });
+  await go(page, 'queues', 'mail');
+  await page.getByRole('button', { name: 'Edit settings' }).click();
+  await field('Rate: messages').fill('50');
+  await field('First backoff').fill('1 d');
+  await save();
+  await shows(dialog.getByText('is required'));
+  assert.equal(await wrong('Rate: per'), 'is required');
+  await field('Rate: per').fill('1 min');
+  await save();
+  await shows(dialog.getByText('would have a base_ms of 86400000'));
+  assert.match(await wrong('First backoff'), /above its max_ms/);
+  assert.equal(await wrong('Rate: per'), undefined);
+  await field('First backoff').fill('1 s');
+  await field('Order in groups').selectOption('strict');
+  await save();
+  await shows(dialog.getByRole('alert').filter({ hasText: 'order cannot change while messages of groups' }));
+  assert.deepEqual(await faults(page), []);
+  await field('Order in groups').selectOption('fair');
+  await save();
+  await dialog.waitFor({ state: 'hidden' });
+  const { settings } = await api(stage.url, 'GET', '/queues/mail');
+  assert.deepEqual([settings.order, settings.rate.limit, settings.backoff.base_ms], ['fair', 50, 1000]);
+  await api(stage.url, 'POST', '/queues/mail/purge', {});
+  await page.getByRole('button', { name: 'Edit settings' }).click();
+  await counts(dialog.getByRole('alert'), 0);
+  await field('Order in groups').selectOption('strict');
+  await save();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await api(stage.url, 'GET', '/queues/mail')).settings.order, 'strict');
+  assert.deepEqual(stage.foreign, []); // Chromium itself reports the refusals
+});

@@ -9,8 +9,12 @@ const by = (id) => document.getElementById(id);
  * `keep` are the words of the two buttons. A field: {name, label, type, ...}, the rest being
  * attributes of its input; `options`, texts or {value, text}, make it a select, `rows` a text area;
  * check(value) answers what is wrong with it.
+ *
+ * With send(values, explain) the dialog stays until explain(null) is called, or the user has
+ * cancelled. explain(error) shows an error at the fields that have its pointers for names; it
+ * returns false if the dialog is closed.
  */
-export function askUser({ title, text = '', go, keep = 'Cancel', danger = false, fields = [] }) {
+export function askUser({ title, text = '', go, keep = 'Cancel', danger = false, fields = [], send }) {
 	const dialog = by('dialog');
 	if (dialog.open) return Promise.resolve(null);
 	by('dialog-title').textContent = title;
@@ -20,25 +24,60 @@ export function askUser({ title, text = '', go, keep = 'Cancel', danger = false,
 	by('dialog-go').className = danger ? 'danger' : 'primary';
 	by('dialog-cancel').textContent = keep;
 	by('dialog-fields').replaceChildren(...fields.map(field));
+	by('dialog-problem').hidden = true;
+	const values = () => Object.fromEntries(new FormData(by('dialog-form')));
 	return new Promise((resolve) => {
 		by('dialog-cancel').onclick = () => dialog.close('');
-		by('dialog-form').onsubmit = () => {
+		let isOver = false;
+		by('dialog-form').onsubmit = async (event) => {
 			dialog.returnValue = 'go';
+			if (!send) return;
+			event.preventDefault();
+			by('dialog-go').disabled = true;
+			await send(values(), (error) => {
+				if (isOver) return false;
+				if (error) explain(error);
+				else dialog.close('go');
+				return true;
+			});
+			if (!isOver) by('dialog-go').disabled = false;
 		};
+		by('dialog-go').disabled = false;
 		dialog.returnValue = '';
 		dialog.onclose = () => {
 			if (dialog.open) return; // the event of the time before, which the browser sends late
-			resolve(
-				dialog.returnValue === 'go'
-					? Object.fromEntries(new FormData(by('dialog-form')))
-					: null,
-			);
+			isOver = true;
+			resolve(dialog.returnValue === 'go' ? values() : null);
 		};
 		by('dialog-go').value = 'go';
 		dialog.showModal();
 		const first = by('dialog-fields').querySelector('input, select, textarea');
 		(first ?? by('dialog-cancel')).focus();
 	});
+}
+
+/** Shows what is wrong at the fields that the error points to, and the rest of it above them. */
+function explain({ message, said }) {
+	const inputs = [...by('dialog-fields').querySelectorAll('input, select, textarea')];
+	for (const input of inputs) input.removeAttribute('aria-describedby');
+	for (const old of by('dialog-fields').querySelectorAll('.wrong')) old.remove();
+	const others = [];
+	const found = (said?.errors ?? [{ detail: message }]).map(({ pointer, detail }) => {
+		const input = inputs.find(({ name }) => name === pointer || name.startsWith(`${pointer}/`));
+		if (!input) {
+			others.push(pointer ? `${pointer} ${detail}` : detail);
+			return null;
+		}
+		// It describes the input, and is not a part of its label.
+		const wrong = el('small', { class: 'wrong', id: `wrong${input.name}`, 'aria-hidden': 'true' }, detail);
+		input.setAttribute('aria-describedby', wrong.id);
+		input.parentNode.append(wrong);
+		return input;
+	});
+	by('dialog-problem').hidden = others.length === 0;
+	by('dialog-problem').textContent = others.join('; ');
+	by('dialog-problem').scrollIntoView({ block: 'nearest' });
+	found.find((input) => input)?.focus();
 }
 
 /** Before something is removed for good; true when it shall be. */

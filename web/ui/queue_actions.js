@@ -193,49 +193,82 @@ function rulesOf(settings) {
 	].filter(([, value]) => value);
 }
 
-const DURATIONS = [
-	['visibility_ms', 'Visibility', { min: 1 }],
-	['dedupe_ms', 'Ids remembered for'],
-	['dead_retention_ms', 'Dead letters kept for'],
-];
+/** A field for each setting; its name is the pointer to it, as in the errors of the daemon. */
+function fieldsOf(settings) {
+	const at = (name) => name.split('/').slice(1).reduce((part, member) => part?.[member] ?? null, settings);
+	const time = (name, label, rest) => durationField({ name, label, ms: at(name), ...rest });
+	const text = (name, label, rest) => ({ name, label, value: at(name), autocomplete: 'off', ...rest });
+	const count = (name, label, rest) =>
+		text(name, label, { type: 'number', min: 1, step: 1, placeholder: 'no limit', ...rest });
+	const rate = (name, label) => [
+		count(`${name}/limit`, `${label}: messages`),
+		time(`${name}/window_ms`, `${label}: per`, { min: 1, required: false }),
+		count(`${name}/burst`, `${label}: at once`, {
+			value: at(`${name}/burst`) === at(`${name}/limit`) ? null : at(`${name}/burst`),
+			placeholder: 'the same number',
+		}),
+	];
+	return [
+		time('/visibility_ms', 'Visibility', { min: 1 }),
+		time('/dedupe_ms', 'Ids remembered for'),
+		time('/dead_retention_ms', 'Dead letters kept for'),
+		count('/max_receives', 'Receives until dead', { required: true }),
+		time('/backoff/base_ms', 'First backoff'),
+		time('/backoff/max_ms', 'Longest backoff'),
+		...rate('/rate', 'Rate'),
+		...rate('/group_rate', 'Rate of a group'),
+		count('/concurrency', 'In flight at most'),
+		count('/group_concurrency', 'In flight of a group'),
+		count('/max_messages', 'Messages at most'),
+		text('/policy/name', 'Policy', { placeholder: 'none' }),
+		text('/policy/key', 'Key of the policy', { placeholder: 'none' }),
+		{ name: '/order', label: 'Order in groups', options: ['fair', 'strict'], value: settings.order },
+		time('/result_ms', 'Results kept for; 0: not at all', { ms: settings.result_ms ?? 0 }),
+	];
+}
+
+/** The settings of fields, by what is written in them; an object without a member is null. */
+function settingsIn(texts) {
+	const settings = {};
+	for (const [name, text] of Object.entries(texts)) {
+		const [, setting, member] = name.split('/');
+		const value = text === '' ? null : valueOf(name, text);
+		if (!member) settings[setting] = value;
+		else if (value === null) settings[setting] ??= null;
+		else settings[setting] = { ...settings[setting], [member]: value };
+	}
+	return settings;
+}
+
+function valueOf(name, text) {
+	if (name === '/result_ms') return parseDuration(text) || null;
+	if (name.endsWith('_ms')) return parseDuration(text);
+	return name === '/order' || name.startsWith('/policy/') ? text : Number(text);
+}
 
 async function change(page, name, settings) {
-	const { base_ms: base, max_ms: longest } = settings.backoff;
-	const said = await askUser({
+	const fields = fieldsOf(settings);
+	const known = settingsIn(Object.fromEntries(fields.map((one) => [one.name, String(one.value ?? '')])));
+	await askUser({
 		title: `Settings of '${name}'`,
 		go: 'Save',
-		text: 'New settings apply from the next step of each message on. With both backoffs 0, a message is due at once.',
-		fields: [
-			...DURATIONS.map(([field, label, rest]) =>
-				durationField({ name: field, label, ms: settings[field], ...rest }),
-			),
-			{
-				name: 'max_receives',
-				label: 'Receives until dead',
-				type: 'number',
-				min: 1,
-				step: 1,
-				required: true,
-				value: settings.max_receives,
-			},
-			durationField({ name: 'base_ms', label: 'First backoff', ms: base }),
-			durationField({ name: 'max_ms', label: 'Longest backoff', ms: longest }),
-			durationField({
-				name: 'result_ms',
-				label: 'Results kept for; 0: not at all',
-				ms: settings.result_ms ?? 0,
-			}),
-		],
+		text:
+			'New settings apply from the next step of each message on. An empty field is no limit. ' +
+			'With both backoffs 0, a message is due at once.',
+		fields,
+		send: async (texts, explain) => {
+			const changed = Object.entries(settingsIn(texts)).filter(
+				([setting, value]) => JSON.stringify(value) !== JSON.stringify(known[setting]),
+			);
+			if (!changed.length) explain(null);
+			else
+				await page.act(
+					'PATCH',
+					path('queues', name),
+					Object.fromEntries(changed),
+					() => `The settings of '${name}' are saved.`,
+					explain,
+				);
+		},
 	});
-	if (!said) return;
-	const wanted = {
-		...Object.fromEntries(DURATIONS.map(([field]) => [field, parseDuration(said[field])])),
-		max_receives: Number(said.max_receives),
-		result_ms: parseDuration(said.result_ms) || null,
-	};
-	const body = Object.fromEntries(Object.entries(wanted).filter(([field, value]) => value !== settings[field]));
-	const backoff = { base_ms: parseDuration(said.base_ms), max_ms: parseDuration(said.max_ms) };
-	if (backoff.base_ms !== base || backoff.max_ms !== longest) body.backoff = backoff;
-	if (Object.keys(body).length)
-		await page.act('PATCH', path('queues', name), body, () => `The settings of '${name}' are saved.`);
 }

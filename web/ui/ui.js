@@ -129,17 +129,20 @@ class Page {
 		return state;
 	}
 
-	/** Does something that changes, reports what came of it, and looks again. */
-	async act(method, path, body, tell) {
+	/**
+	 * Does something that changes, reports what came of it, and looks again. explain(error, or
+	 * null) of a dialog returns whether it is shown there.
+	 */
+	async act(method, path, body, tell, explain = () => false) {
 		acts();
+		let failed = null;
 		try {
 			// Not ended by leaving the view: it happens or not, but is not cut off.
-			const answer = await ask(method, path, body);
-			say(tell(answer));
-			showProblem(null);
+			say(tell(await ask(method, path, body)));
 		} catch (error) {
-			showProblem(error instanceof Gone ? new Problem({ detail: UNKNOWN }) : error);
+			failed = error instanceof Gone ? new Problem({ detail: UNKNOWN }) : error;
 		}
+		showProblem(explain(failed) ? null : failed);
 		await this.refresh();
 	}
 
