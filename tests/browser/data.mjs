@@ -143,7 +143,7 @@ export const misshapen = (page) =>
       return [...range.getClientRects()].filter(({ width }) => width > 0);
     };
     for (let node = texts.nextNode(); node; node = texts.nextNode())
-      for (const { 0: word, index } of node.data.matchAll(/[\p{L}\p{N}]+(?:[.,]\p{N}+)*/gu)) {
+      for (const { 0: word, index } of node.data.matchAll(/[\p{L}\p{N}]+(?:[.,]\p{N}+|\u00a0[\p{L}\p{N}]+)*/gu)) {
         const tops = new Set(box(node, index, index + word.length).map(({ top }) => Math.round(top)));
         if (word.length <= LONGEST && tops.size > 1) found.push(`'${word}' is on ${tops.size} lines`);
       }

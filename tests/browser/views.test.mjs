@@ -103,11 +103,12 @@ async function fillMore(url) {
     await api(url, 'POST', `/queues/orders/deliveries/${receipt}/reject`, { dead: true, reason });
   const progress = { percent: 40, note: 'halfway' };
   await api(url, 'POST', `/queues/orders/deliveries/${taken[0].receipt}/extend`, { progress, visibility_ms: 600_000 });
+  await api(url, 'PUT', `/queues/${name(LONG)}/schedules/daily`, { every_ms: 86_399_000, body: 1 });
   await api(url, 'PUT', '/queues/orders/schedules/every-minute', { every_ms: 60_000, body: 1 });
   const zone = { cron: '30 2 * * *', time_zone: 'America/Argentina/Buenos_Aires', body: 1 };
   await api(url, 'PUT', '/queues/orders/schedules/nightly', zone);
   await api(url, 'POST', '/fences/shop', { fence: Date.now() * 1000 });
-  const counters = { likes: 123456789, 'page:/very/long/path/of/a/page': 7 };
+  const counters = { likes: 4503599627370496, 'page:/very/long/path/of/a/page': 7 };
   await api(url, 'POST', '/counters/plain/increment', { counters });
 }
 
