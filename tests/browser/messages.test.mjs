@@ -351,3 +351,41 @@ test('what the daemon refuses of the settings is shown at its field', SLOW, asyn
   assert.equal((await api(stage.url, 'GET', '/queues/mail')).settings.order, 'strict');
   assert.deepEqual(stage.foreign, []); // Chromium itself reports the refusals
 });
+
+test('a message that is found has a heading and all of its members, and no tab is marked', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const message = { id: 'lost', group: 'acme', priority: 2, headers: { source: HOSTILE }, traceparent: trace };
+  await api(stage.url, 'POST', '/queues/mail/messages', { messages: [{ ...message, body: { order: 4711 } }] });
+  const { messages } = await api(stage.url, 'POST', '/queues/mail/receive', { worker: WORKER });
+  const reject = { dead: true, reason: LONG };
+  await api(stage.url, 'POST', `/queues/mail/deliveries/${messages[0].receipt}/reject`, reject);
+  await go(page, 'queues', 'mail', 'ready');
+  const marked = page.locator('.tabs [aria-pressed=true]');
+  await counts(marked, 1);
+  await page.getByLabel('Find a message by its id').fill('lost');
+  await page.getByRole('button', { name: 'Find' }).click();
+  await shows(page.getByRole('heading', { name: "Message 'lost'" }));
+  await counts(marked, 0);
+  const fact = (name) => page.locator('dl[aria-label=Message] div', { hasText: name }).locator('dd').innerText();
+  const known = { State: 'dead', Group: 'acme', Priority: '2', Receives: '1 of 25', Worker: WORKER, Trace: trace };
+  for (const [name, value] of Object.entries(known)) assert.equal(await fact(name), value);
+  assert.match(await fact('Died'), /^\d{4}-/);
+  for (const text of [LONG.trim(), HOSTILE, '"order": 4711'])
+    await shows(page.locator('.card pre').filter({ hasText: text }));
+  assert.deepEqual(await faults(page), []);
+  await page.getByRole('button', { name: 'Redrive lost' }).click();
+  await shows(page.locator('dl[aria-label=Message] dd', { hasText: /^ready$/ }));
+  await page.getByRole('button', { name: /^ready 1/ }).click();
+  await shows(row(page, 'lost'));
+  await counts(marked, 1);
+  assert.equal(await page.getByLabel('Find a message by its id').inputValue(), '');
+  await api(stage.url, 'PUT', '/queues/mail/schedules/often', { every_ms: 3_600_000, body: 1 });
+  await api(stage.url, 'POST', '/queues/mail/schedules/often/run');
+  const { items } = await api(stage.url, 'GET', '/queues/mail/messages');
+  await page.getByLabel('Find a message by its id').fill(items.find((one) => one.schedule).id);
+  await page.getByLabel('Find a message by its id').press('Enter');
+  await page.locator('dl[aria-label=Message]').getByRole('link', { name: 'often' }).click();
+  await page.waitForURL(/schedules\/often$/);
+  stage.assertClean();
+});

@@ -4,10 +4,10 @@ import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, setText } from './dom.js';
 import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
+import { DUE, dueAt, messageOf, progress, receives } from './message.js';
 import { reasons } from './reasons.js';
 import { cursorTable, ROWS } from './table.js';
 
-const DUE = { in_flight: 'Visible again', dead: 'Died' };
 const REDRIVEN = 100; // ids of one request, at most
 const USUAL = 4; // the priority of a message that was sent without one
 const READ = 200; // messages of one request, at most: for a filter by group, and reasons of dead letters
@@ -16,15 +16,17 @@ const isDead = ({ state }) => state === 'dead';
 
 /**
  * {node, search: what narrows the messages, choose(state), look()} of the queue whose path is `at`.
- * queue() answers the queue of the latest look.
+ * queue() answers the queue of the latest look; mark(state) is called for the state that is shown,
+ * or with null while it is one message that was found.
  */
-export function messagesOf(page, at, queue) {
+export function messagesOf(page, at, queue, mark) {
 	const place = el('div', { class: 'stack tight' });
 	let state = 'ready';
 	let id = '';
 	let part = ''; // of the names of groups
 	let shown = null;
 	let bulk = null;
+	let one = null; // what was found
 	const why = reasons();
 	const filter = groupFilter((text) => {
 		part = text;
@@ -38,7 +40,6 @@ export function messagesOf(page, at, queue) {
 	});
 
 	async function read(cursor) {
-		if (id) return found(page, at, id);
 		const limit = part || state === 'dead' ? READ : ROWS;
 		const query = new URLSearchParams({ state, limit, ...(cursor && { cursor }) });
 		const all = await page.ask('GET', `${at}/messages?${query}`);
@@ -46,16 +47,18 @@ export function messagesOf(page, at, queue) {
 	}
 
 	function begin() {
+		one = id ? messageOf(page, at, id, queue, offers(page, at)) : null;
+		mark(one ? null : state);
+		if (one) {
+			place.replaceChildren(one.node);
+			return;
+		}
 		shown = cursorTable(
 			{
 				label: 'Messages',
 				key: (message) => message.id,
-				empty: id
-					? `No message has the id '${id}'.`
-					: part
-						? ''
-						: 'There is no message in this state.',
-				columns: columnsOf(page, at, id ? null : state, queue),
+				empty: part ? '' : 'There is no message in this state.',
+				columns: columnsOf(page, at, state, queue),
 				select: page.write && state !== 'in_flight' ? () => bulk.show() : undefined,
 			},
 			read,
@@ -69,30 +72,25 @@ export function messagesOf(page, at, queue) {
 	return {
 		node: place,
 		search: el('div', { class: 'narrowing' }, filter.node, search),
-		choose(one) {
-			state = one;
+		choose(wanted) {
+			state = wanted;
 			id = '';
+			search.reset();
 			begin();
 			page.refresh();
 		},
 		async look() {
+			if (one) {
+				await one.look();
+				return;
+			}
 			const asked = shown;
 			const items = await asked.look();
 			if (!items || asked !== shown) return;
 			bulk.show();
-			if (state === 'dead' && !id) why.show(items, part ? items.length : queue().dead);
+			if (state === 'dead') why.show(items, part ? items.length : queue().dead);
 		},
 	};
-}
-
-/** A list of the one message that has this id. */
-async function found(page, at, id) {
-	try {
-		return { items: [await page.ask('GET', at + path('messages', id))], next_cursor: null };
-	} catch (error) {
-		if (error.said?.status !== 404) throw error;
-		return { items: [], next_cursor: null };
-	}
 }
 
 /**
@@ -198,14 +196,13 @@ function bulkOf(page, at, shown) {
 	};
 }
 
-/** Columns for messages in a state; in any if it is null. */
+/** Columns for messages in a state. */
 function columnsOf(page, at, state, queue) {
-	const columns = [
+	return [
 		{ title: 'Id', kind: 'id', text: (message) => message.id },
-		{ title: 'Body', kind: 'wide', make: folded((message) => message.body) },
+		{ title: 'Body', kind: 'wide', make: body },
 		optional('Group', 'short', ({ group }) => group),
-		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
-		...(state === 'dead' || state === null
+		...(state === 'dead'
 			? []
 			: [
 					{
@@ -215,11 +212,7 @@ function columnsOf(page, at, state, queue) {
 						blank: ({ priority }) => priority === USUAL,
 					},
 				]),
-		{
-			title: 'Receives',
-			number: true,
-			text: ({ receives }) => `${number(receives)} of ${number(queue().settings.max_receives)}`,
-		},
+		{ title: 'Receives', number: true, text: (message) => receives(message, queue()) },
 		{
 			title: DUE[state] ?? 'Due',
 			kind: 'when',
@@ -228,24 +221,21 @@ function columnsOf(page, at, state, queue) {
 			blank: (message) => dueAt(message) === null, // of a message that waits for its group
 		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
-	];
-	if (state === 'in_flight')
-		columns.push({
+		{
 			title: 'Progress',
 			kind: 'note',
 			text: progress,
 			blank: (message) => message.progress === null,
-		});
-	columns.push(optional('Worker', 'short worker', ({ worker }) => worker));
-	if (state !== null)
-		columns.push({
-			title: 'Last error',
-			kind: 'reason',
-			make: reason,
-			blank: (message) => message.reason === null,
-		});
-	if (state === null) columns.push({ title: 'Outcome', kind: 'wide', make: outcome });
-	const offered = buttons(
+		},
+		optional('Worker', 'short worker', ({ worker }) => worker),
+		{ title: 'Last error', kind: 'reason', make: reason, blank: (message) => message.reason === null },
+		...(page.write ? [{ title: '', kind: 'actions upright', make: offers(page, at) }] : []),
+	];
+}
+
+/** What can be done with a message. */
+const offers = (page, at) =>
+	buttons(
 		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => redrive(page, at, message) },
 		{
 			label: 'Reschedule',
@@ -268,9 +258,6 @@ function columnsOf(page, at, state, queue) {
 			act: (message) => cancel(page, at, message),
 		},
 	);
-	if (page.write) columns.push({ title: '', kind: 'actions upright', make: offered });
-	return columns;
-}
 
 /** A column that is there if any message has a value. */
 const optional = (title, kind, of) => ({
@@ -279,31 +266,6 @@ const optional = (title, kind, of) => ({
 	text: (message) => of(message) ?? '–',
 	blank: (message) => of(message) === null,
 });
-
-/** What the worker reported last. */
-function progress({ progress: reported }) {
-	if (!reported) return '–';
-	return `${reported.percent} %${reported.note === null ? '' : `: ${reported.note}`}`;
-}
-
-/** When it is received next, or was settled. */
-const dueAt = ({ deliver_at_ms: next, visible_until_ms: until, died_at_ms: died, done_at_ms: done }) =>
-	next ?? until ?? died ?? done;
-
-/** The result of a message that is done, the reason of a dead one, or else the progress. */
-function outcome() {
-	const result = folded((message) => message.result)();
-	const words = el('span');
-	return {
-		node: el('div', {}, result.node, words),
-		update(message) {
-			result.node.hidden = message.result === undefined;
-			words.hidden = !result.node.hidden;
-			result.update(message);
-			setText(words, message.reason ?? progress(message));
-		},
-	};
-}
 
 /** Why the last delivery failed, or why the message died; a long text is folded. */
 function reason() {
@@ -322,26 +284,23 @@ function reason() {
 	};
 }
 
-/** A column of any JSON; a long one is folded. */
-function folded(of) {
-	return () => {
-		const text = el('code');
-		const full = el('pre');
-		const long = el('details', { class: 'fold' }, el('summary', {}, text), full);
-		const node = el('div', { class: 'body' });
-		return {
-			node,
-			update(message) {
-				const value = of(message);
-				const line = value === undefined ? '–' : JSON.stringify(value);
-				const isLong = line.length > 80;
-				setText(text, isLong ? `${line.slice(0, 80)}…` : line);
-				setText(full, isLong ? JSON.stringify(value, null, 2) : '');
-				if (isLong) long.firstChild.append(text);
-				const child = isLong ? long : text;
-				if (node.firstChild !== child) node.replaceChildren(child);
-			},
-		};
+/** The body of a message; a long one is folded. */
+function body() {
+	const text = el('code');
+	const full = el('pre');
+	const long = el('details', { class: 'fold' }, el('summary', {}, text), full);
+	const node = el('div', { class: 'body' });
+	return {
+		node,
+		update(message) {
+			const line = JSON.stringify(message.body);
+			const isLong = line.length > 80;
+			setText(text, isLong ? `${line.slice(0, 80)}…` : line);
+			setText(full, isLong ? JSON.stringify(message.body, null, 2) : '');
+			if (isLong) long.firstChild.append(text);
+			const child = isLong ? long : text;
+			if (node.firstChild !== child) node.replaceChildren(child);
+		},
 	};
 }
 

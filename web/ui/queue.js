@@ -56,7 +56,7 @@ export function openOne(page, name, state) {
 	const about = facts('Queue');
 	const settings = settingsOf(page, name);
 	const past = historyOf(page, at, PLOTS);
-	const messages = messagesOf(page, at, () => latest);
+	const messages = messagesOf(page, at, () => latest, (state) => tabs.mark(state));
 	const groups = groupsOf(page, at, () => latest);
 	const schedules = schedulesOf(page, name, () => latest.paused);
 	let hasSchedules = false; // a later page may be empty
@@ -150,7 +150,7 @@ function stateTabs(first, choose) {
 		...STATES.map((one) =>
 			el(
 				'button',
-				{ type: 'button', 'aria-pressed': String(one === chosen), onclick: () => press(one) },
+				{ type: 'button', onclick: () => press(one) },
 				words(one),
 				' ',
 				el('b', {}, '–'),
@@ -159,14 +159,15 @@ function stateTabs(first, choose) {
 	);
 	function press(one) {
 		chosen = one;
-		[...node.children].forEach((tab, index) =>
-			tab.setAttribute('aria-pressed', String(STATES[index] === one)),
-		);
 		choose(one);
 	}
 	return {
 		node,
 		chosen: () => chosen,
+		mark: (state) =>
+			[...node.children].forEach((tab, index) =>
+				tab.setAttribute('aria-pressed', String(STATES[index] === state)),
+			),
 		show: (queue) =>
 			STATES.forEach((one, index) =>
 				setText(node.children[index].querySelector('b'), number(queue[one])),
