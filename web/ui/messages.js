@@ -220,6 +220,9 @@ function columnsOf(page, at, state, queue) {
 			words: { in_flight: expiry, delayed: untilOrAt }[state],
 			blank: (message) => dueAt(message) === null, // of a message that waits for its group
 		},
+		...(state === 'in_flight'
+			? [{ title: 'Received', kind: 'when', time: (message) => message.received_at_ms }]
+			: []),
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 		{
 			title: 'Progress',

@@ -110,6 +110,7 @@ export function openOne(page, name, state) {
 			['In / min', lately(samples, (one) => one.sent)],
 			['Out / min', lately(samples, left)],
 			...failuresOf(queue, samples),
+			...hangingOf(queue),
 			[
 				'Oldest ready message',
 				queue.oldest_ready_ms === null ? '–' : `due for ${duration(queue.oldest_ready_ms)}`,
@@ -126,6 +127,14 @@ export function openOne(page, name, state) {
 		recurring.hidden = !hasSchedules;
 	};
 }
+
+const hangingOf = ({ hanging }) =>
+	hanging
+		? [
+				['Hangs', `${hanging.id}${hanging.worker ? ` (${hanging.worker})` : ''}`],
+				['Hangs since', { at: hanging.received_at_ms }],
+			]
+		: [];
 
 /** Of a queue in which a delivery has failed. */
 function failuresOf(queue, samples) {
