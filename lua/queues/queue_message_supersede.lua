@@ -78,10 +78,11 @@ end
 -- find_now(id): the message with this id, and its state, once the changes by time are settled.
 local function find_now(id)
   local there, state = find(id)
-  if there and state == 'expired' then
+  if there and there.place == keys[FLIGHT] and state ~= 'in_flight' then
+    there.state = state
+    settle_ended_delivery(there)
+  elseif there and state == 'expired' then
     drop(there)
-  elseif there and there.place == keys[FLIGHT] and state ~= 'in_flight' then
-    settle(there, state)
   else
     return there, state
   end
