@@ -130,6 +130,8 @@ export function buttons(...those) {
 	};
 }
 
+const WIDE = 60; // characters of a text that takes the whole width
+
 /**
  * Names with their values. show([[name, value], ...]); a value that is {at, words, none} is a point
  * in time, {link, text} a link.
@@ -146,7 +148,14 @@ export function facts(label) {
 				([name]) => {
 					const value = el('dd');
 					const node = el('div', {}, el('dt', {}, name), value);
-					return { node, update: valueOf(value) };
+					const show = valueOf(value);
+					return {
+						node,
+						update(row) {
+							show(row);
+							node.classList.toggle('long', typeof row[1] === 'string' && row[1].length > WIDE);
+						},
+					};
 				},
 			);
 		},
