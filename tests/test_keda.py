@@ -26,7 +26,7 @@ def token_lines():
     """A tokens file with KEDA's token, and with the scope from the recipe at the top of the
     manifest.
     """
-    scopes = re.search(r"""line "\$keda" '(.+)' >>tokens""", KEDA.read_text()).group(1)
+    scopes = re.search(r"new_token KEDA (\S+)\)", KEDA.read_text()).group(1)
     for token, given in ((MINE, "queues:orders:*"), (ITS, scopes)):
         yield f"{hashlib.sha256(token.encode()).hexdigest()} {given}\n"
 

@@ -81,13 +81,22 @@ local function note_death(m)
   end
 end
 
--- failed_messages(f): sequence and state of the message that failed last, and of the one that
--- failed most often; '' for one that is gone, or was redriven.
-local function failed_messages(f)
+-- is_retained(seq, state, kept_since): whether a message is not a dead letter past its retention.
+local function is_retained(seq, state, kept_since)
+  local m = read_state(state)
+  m.seq = seq
+  local died_at = redis.call('ZSCORE', keys[DEAD], member_of(m))
+  return not died_at or died_at + 0 > kept_since
+end
+
+-- failed_messages(f, kept_since): sequence and state of the message that failed last, and of the
+-- one that failed most often; '' for one that is gone, or was redriven.
+local function failed_messages(f, kept_since)
   local seqs, list = { f.last, f.most }, { '', '', '', '' }
   local stored = f.last ~= '-' and redis.call('HMGET', keys[QUEUE], f.last, f.last .. 's', f.most, f.most .. 's') or {}
   for k = 1, #stored, 2 do
-    if stored[k] and stored[k + 1] and stored[k + 1]:sub(32, 32) ~= '0' then
+    if stored[k] and stored[k + 1] and stored[k + 1]:sub(32, 32) ~= '0'
+      and (k > 1 or is_retained(f.last, stored[2], kept_since)) then -- `most` cannot be one
       list[k], list[k + 1] = seqs[(k + 1) / 2], stored[k + 1]
     end
   end

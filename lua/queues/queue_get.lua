@@ -131,7 +131,7 @@ local acknowledged = redis.call('ZCOUNT', keys[FLIGHT], '-' .. format('%d', forg
   '(-' .. format('%d', forgotten_from - WINDOW_MS))
 for _, value in ipairs({
   retrying, failed.rejected + 0, failed.timed_out + timed_out, math.ceil(failed_lately(failed)) + timed_out,
-  acknowledged, failed.last_at + 0, unpack(failed_messages(failed)),
+  acknowledged, failed.last_at + 0, unpack(failed_messages(failed, kept_since)),
 }) do
   reply[#reply + 1] = value
 end

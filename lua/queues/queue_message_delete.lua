@@ -26,7 +26,7 @@ if state == 'in_flight' then
 elseif not m then
   return { -1, now }
 elseif state == 'expired' then
-  drop(m)
+  drop_found(m)
   commit()
   return { -1, now }
 end

@@ -113,7 +113,7 @@ for k, id in ipairs(ids) do
   elseif is_given and not taken_at and (holders[k] or remembered[k] or (#id == 16 and not id:find('%D'))) then
     local m, state = find(id)
     if m and state == 'expired' then
-      drop(m)
+      drop_found(m)
       drops = true
     elseif m then
       taken_at, kept = state == 'due' and m.at or 0, state == 'dead' and 5 or 1

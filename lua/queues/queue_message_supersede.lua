@@ -82,7 +82,7 @@ local function find_now(id)
     there.state = state
     settle_ended_delivery(there)
   elseif there and state == 'expired' then
-    drop(there)
+    drop_found(there)
   else
     return there, state
   end

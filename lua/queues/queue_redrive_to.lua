@@ -76,7 +76,7 @@ end
 local function is_taken(id)
   local m, state = find(id)
   if m and state == 'expired' then
-    drop(m)
+    drop_found(m)
     commit(true)
   elseif m then
     return true

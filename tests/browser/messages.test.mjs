@@ -94,6 +94,7 @@ test('a long reason, a worker and the times of a dead letter can be read', SLOW,
       Math.max(...[...document.querySelectorAll('.flush')].map((one) => one.scrollWidth - one.clientWidth)),
     ]);
     assert.ok(page_px <= 0 && box_px <= 1, `${page_px} and ${box_px} px too wide at ${width}`);
+    if (width === 390) assert.ok((await page.getByLabel('All on this page').boundingBox()).width >= 24);
     await long.click(); // all of it
     assert.equal(await long.evaluate((node) => node.scrollHeight > node.clientHeight), false);
     assert.equal(await long.innerText().then((text) => text.includes(LONG.trim())), true);

@@ -153,7 +153,9 @@ export function facts(label) {
 						node,
 						update(row) {
 							show(row);
-							node.classList.toggle('long', typeof row[1] === 'string' && row[1].length > WIDE);
+							const [, shown] = row;
+							const isLong = typeof shown === 'string' && shown.length > WIDE;
+							node.classList.toggle('long', isLong);
 						},
 					};
 				},

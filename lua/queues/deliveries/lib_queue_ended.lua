@@ -76,6 +76,15 @@ local function settle_ended_delivery(m)
   settle(m, m.state)
 end
 
+-- drop_found(m): plans to drop a message that find() found expired. Its delivery may have timed
+-- out.
+local function drop_found(m)
+  if m.place == keys[FLIGHT] then
+    note_failure(m, 'timed_out')
+  end
+  drop(m)
+end
+
 -- plan_ended(limit): plans to settle at most `limit` ended deliveries, oldest first. Returns how
 -- many.
 local function plan_ended(limit)
