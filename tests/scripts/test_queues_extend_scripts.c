@@ -46,6 +46,22 @@ TEST(each_has_its_outcome)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
 }
 
+/* A nonce of an older daemon is random from its start, where a new one has the time. */
+TEST(a_nonce_without_a_time_is_extended)
+{
+	static const char other[] = "local f = ARGV[1] .. 's' local state = redis.call('HGET', KEYS[1], f) "
+				    "redis.call('HSET', KEYS[1], f, '0abcdef012345678' .. state:sub(17))";
+
+	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" } }, 1);
+	receive(1, MINUTE_MS, NONCE_A);
+	receipts[0][16] = '\0'; /* the sequence is left */
+	server_command(&r, "EVAL %s 1 %s %s", other, queue_key("q", ""), receipts[0]);
+	receipts[0][16] = '.';
+	snprintf(receipts[0] + 17, sizeof(receipts[0]) - 17, "0abcdef012345678");
+	assert_int_equal(queue_delivery_extend(&r, "q", receipts[0], 5 * MINUTE_MS), 1);
+	assert_int_equal(queue_delivery_list_extend(&r, "q", ARGS(receipts[0]), 6 * MINUTE_MS), 1);
+}
+
 TEST(without_a_time_it_is_the_queues)
 {
 	struct queue_settings settings = standard_settings;

@@ -28,7 +28,7 @@ if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and (visi
   end
   -- A delivery of these 100 s is too young for that.
   local hangs = nonce < instant:sub(1, 8)
-    and nonce:sub(1, 10) + math.max(HANGING_S, visibility_ms / 250) <= clock[1] + 0
+    and (tonumber(nonce:sub(1, 10)) or now) + math.max(HANGING_S, visibility_ms / 250) <= clock[1] + 0
   if marks and not marks:find('c', 1, true) and ends >= state:sub(17, 29) and not hangs then
     redis.call('ZADD', KEYS[FLIGHT], ends, field .. group)
     redis.call('HSET', KEYS[QUEUE], field, nonce .. ends .. state:sub(30))

@@ -1,7 +1,8 @@
 -- A delivery that its worker extends and extends, in the field `hanging` of the queue's hash: the
 -- first 10 digits of its nonce, which are when it began (s), a blank, and its sequence. It is the
 -- oldest that has lasted for HANGING_S, and four times as long as its extension, and whose worker
--- reports no progress. This module must not know when the plan is written.
+-- reports no progress. A nonce of an older daemon has no time. This module must not know when the
+-- plan is written.
 local HANGING_S = 300
 
 -- hanging_delivery(text): the sequence and the state of the delivery that the field names; nil if
@@ -18,7 +19,7 @@ end
 -- visibility_ms.
 local function note_hanging(m, visibility_ms)
   local since = m.nonce:sub(1, 10)
-  if m.progress ~= '' or since + math.max(HANGING_S, visibility_ms / 250) > clock[1] + 0 then
+  if m.progress ~= '' or (tonumber(since) or now) + math.max(HANGING_S, visibility_ms / 250) > clock[1] + 0 then
     return
   end
   local seq, state = hanging_delivery(redis.call('HGET', keys[QUEUE], 'hanging') or nil)
