@@ -65,6 +65,11 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 					  verb(ready), in_flight, verb(in_flight));
 }
 
+static int shown_id(struct text id)
+{
+	return (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID);
+}
+
 /* Adds the reason and the worker of a failed delivery, if its message is still there. */
 static void add_reason(struct overview_item *item, const struct json *message)
 {
@@ -99,8 +104,8 @@ static void add_failing(struct overview_items *items, const struct json *queue, 
 		item = overview_items_add(items, OVERVIEW_MESSAGE_FAILING, name, receives);
 		if (!item)
 			return;
-		overview_items_set_detail(item, "message %.*s was delivered %lld times, and failed",
-					  (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID), id.at, receives);
+		overview_items_set_detail(item, "message %.*s was delivered %lld times, and failed", shown_id(id),
+					  id.at, receives);
 		add_reason(item, most);
 	}
 }
@@ -121,8 +126,8 @@ static void add_hanging(struct overview_items *items, const struct json *queue, 
 	overview_items_set_detail(item,
 				  "%.*s extends message %.*s without an end; %lld message%s of the queue %s blocked",
 				  worker.at ? (int)worker.len : (int)sizeof("a worker") - 1,
-				  worker.at ? worker.at : "a worker", (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID),
-				  id.at, blocked, plural(blocked), verb(blocked));
+				  worker.at ? worker.at : "a worker", shown_id(id), id.at, blocked, plural(blocked),
+				  verb(blocked));
 }
 
 static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)

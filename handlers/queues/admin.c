@@ -87,19 +87,15 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 static void write_ends(struct json_out *o, const struct reply *r)
 {
 	int64_t at_ms = reply_int(r, QUEUE_GET_LAST_FAILED_AT_MS);
-	size_t last = QUEUE_GET_LAST_FAILED, most = QUEUE_GET_MOST_FAILED, hanging = QUEUE_GET_HANGING;
 
 	out_object(o, "recent");
 	out_int(o, "acknowledged", reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY));
 	out_int(o, "failed", reply_int(r, QUEUE_GET_FAILED_LATELY));
 	out_close(o);
 	out_int_or_null(o, "last_failed_at_ms", at_ms > 0, at_ms);
-	queue_failed_out(o, "last_failed", reply_text(r, last + QUEUE_DELIVERED_SEQUENCE),
-			 reply_text(r, last + QUEUE_DELIVERED_STORED_STATE));
-	queue_failed_out(o, "most_failed", reply_text(r, most + QUEUE_DELIVERED_SEQUENCE),
-			 reply_text(r, most + QUEUE_DELIVERED_STORED_STATE));
-	queue_hanging_out(o, reply_text(r, hanging + QUEUE_DELIVERED_SEQUENCE),
-			  reply_text(r, hanging + QUEUE_DELIVERED_STORED_STATE));
+	queue_failed_out(o, "last_failed", r, QUEUE_GET_LAST_FAILED);
+	queue_failed_out(o, "most_failed", r, QUEUE_GET_MOST_FAILED);
+	queue_hanging_out(o, "hanging", r, QUEUE_GET_HANGING);
 }
 
 static void write_times(struct json_out *o, const struct request *req, const struct reply *r)

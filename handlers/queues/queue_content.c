@@ -159,34 +159,40 @@ int64_t queue_state_received_at_ms(struct text state)
 	return state.len >= NONCE_DIGITS ? cut_number(&state, SECONDS_DIGITS) * 1000 : 0;
 }
 
-void queue_hanging_out(struct json_out *o, struct text sequence, struct text state)
+/* Opens a member for the message of a delivery. False: it is gone, and the member is null. */
+static bool open_delivered(struct json_out *o, const char *member, const struct reply *r, size_t at,
+			   struct queue_message *m)
 {
-	struct queue_message m = { 0 };
+	struct text sequence = reply_text(r, at + QUEUE_DELIVERED_SEQUENCE);
 
-	if (!sequence.len || !read_state(&m, state)) {
-		out_null(o, "hanging");
-		return;
+	*m = (struct queue_message){ 0 };
+	if (!sequence.len || !read_state(m, reply_text(r, at + QUEUE_DELIVERED_STORED_STATE))) {
+		out_null(o, member);
+		return false;
 	}
-	out_object(o, "hanging");
-	out_text(o, "id", m.id.len ? m.id : sequence);
-	out_int(o, "receives", m.receives);
-	out_worker(o, m.worker);
-	out_int(o, "received_at_ms", queue_state_received_at_ms(state));
+	out_object(o, member);
+	out_text(o, "id", m->id.len ? m->id : sequence);
+	out_int(o, "receives", m->receives);
+	out_worker(o, m->worker);
+	return true;
+}
+
+void queue_hanging_out(struct json_out *o, const char *member, const struct reply *r, size_t at)
+{
+	struct queue_message m;
+
+	if (!open_delivered(o, member, r, at, &m))
+		return;
+	out_int(o, "received_at_ms", queue_state_received_at_ms(m.nonce));
 	out_close(o);
 }
 
-void queue_failed_out(struct json_out *o, const char *member, struct text sequence, struct text state)
+void queue_failed_out(struct json_out *o, const char *member, const struct reply *r, size_t at)
 {
-	struct queue_message m = { 0 };
+	struct queue_message m;
 
-	if (!sequence.len || !read_state(&m, state)) {
-		out_null(o, member);
+	if (!open_delivered(o, member, r, at, &m))
 		return;
-	}
-	out_object(o, member);
-	out_text(o, "id", m.id.len ? m.id : sequence);
-	out_int(o, "receives", m.receives);
-	out_worker(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);
 	out_close(o);
 }

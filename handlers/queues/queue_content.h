@@ -42,11 +42,12 @@ void queue_message_read(struct queue_message *m, struct text sequence, struct te
  */
 void queue_message_out(struct json_out *o, struct request *req, const struct reply *r);
 
-/* Writes the message of a failed delivery, from its sequence and state; null without a sequence. */
-void queue_failed_out(struct json_out *o, const char *member, struct text sequence, struct text state);
-
-/* As queue_failed_out, for a delivery that hangs: the member `hanging`. */
-void queue_hanging_out(struct json_out *o, struct text sequence, struct text state);
+/*
+ * Write the message of a delivery that failed, or that hangs, from a queue_delivered that begins at
+ * item `at`; null if it is gone.
+ */
+void queue_failed_out(struct json_out *o, const char *member, const struct reply *r, size_t at);
+void queue_hanging_out(struct json_out *o, const char *member, const struct reply *r, size_t at);
 
 /*
  * How often the message of a state was delivered, and when its present delivery began; 0 for an

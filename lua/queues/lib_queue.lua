@@ -5,11 +5,12 @@
 --   1  p:queue:{name}  hash: layout, the version of this description (a script refuses any other);
 --                      wide (below); the settings that were PUT; seq, the last sequence given;
 --                      sent, how many messages were stored; expired, how many were dropped for
---                      their ttl; died, how many became dead letters; trim_at, before which nothing
---                      is trimmed; rules (queues/lib_queue_rules.lua); full, if `concurrency`
---                      refused a receive; held_until, for its policy; group_paused_until, the end
---                      of the longest pause; two fields per message, <sequence> and <sequence>s
---                      (below); and the fields of queues/schedules/lib_queue_schedule.lua
+--                      their ttl; died, how many became dead letters; failures and hanging
+--                      (queues/deliveries); trim_at, before which nothing is trimmed; rules
+--                      (queues/lib_queue_rules.lua); full, if `concurrency` refused a receive;
+--                      held_until, for its policy; group_paused_until, the end of the longest
+--                      pause; two fields per message, <sequence> and <sequence>s (below); and the
+--                      fields of queues/schedules/lib_queue_schedule.lua
 --   2  ...:ready       sorted set: messages that can be received: member (below) by priority *
 --                      10^13 + due_ms
 --   3  ...:delayed     sorted set: messages that are due later: member by due_ms. The next receive

@@ -3,8 +3,8 @@
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int,
 -- retrying int, rejected int, timed_out int, failed_lately int, acknowledged_lately int,
--- last_failed_at_ms int, last_failed (queue_delivered), most_failed (queue_delivered),
--- hanging (queue_delivered), oldest_blocked_at_ms int
+-- last_failed_at_ms int, hanging (queue_delivered), oldest_blocked_at_ms int,
+-- last_failed (queue_delivered), most_failed (queue_delivered)
 --@shape queue_delivered: sequence text, stored_state text
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
 -- which may have passed; -1 without schedules. With is_unsettled 1, queue_settle has work to do.
@@ -131,11 +131,9 @@ local acknowledged = redis.call('ZCOUNT', keys[FLIGHT], '-' .. format('%d', forg
   '(-' .. format('%d', forgotten_from - WINDOW_MS))
 for _, value in ipairs({
   retrying, failed.rejected + 0, failed.timed_out + timed_out, math.ceil(failed_lately(failed)) + timed_out,
-  acknowledged, failed.last_at + 0, unpack(failed_messages(failed, kept_since)),
+  acknowledged, failed.last_at + 0, hanging or '', hanging_state or '', blocked > 0 and oldest_blocked() or -1,
+  unpack(failed_messages(failed, kept_since)),
 }) do
-  reply[#reply + 1] = value
-end
-for _, value in ipairs({ hanging or '', hanging_state or '', blocked > 0 and oldest_blocked() or -1 }) do
   reply[#reply + 1] = value
 end
 return reply

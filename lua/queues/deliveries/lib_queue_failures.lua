@@ -8,7 +8,7 @@
 --   receives, most  the most deliveries that a message had when it failed, and its sequence: not
 --              of a message that is gone by the next failure
 -- A queue in which no delivery failed lacks the field.
-local WINDOW_MS = 150000 -- REMEMBERED_MS, so that acknowledgements can be counted as well
+local WINDOW_MS = REMEMBERED_MS -- so that acknowledgements can be counted as well
 
 -- read_failures(text): the field as a table.
 local function read_failures(text)

@@ -1,5 +1,5 @@
 -- queue_room_leave: removes the ticket of a sender that disconnected while it waited for room.
--- KEYS  1 the wait queue of room (queues/lib_queue_room.lua)
+-- KEYS  1 the wait queue of room (queues/room/lib_queue_room.lua)
 -- ARGV  1 ticket (lib/waiters.lua), 2 ''
 --@reply 1
 -- A sender that was called passes its turn on to the next one.
