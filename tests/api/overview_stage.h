@@ -5,18 +5,12 @@
 #ifndef OVERVIEW_STAGE_H
 #define OVERVIEW_STAGE_H
 
-#include "../support/daemon.h"
-#include "../support/http.h"
 #include "../support/leap.h"
 #include "../support/redis_clock.h"
-#include "../support/redis_server.h"
-#include "test.h"
+#include "api_stage.h"
 
 enum { SOON_MS = 8000, SHARED_S = 11 };
 
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
 static volatile int64_t *redis_clock_us; /* Redis's clock, which moves only when a test changes it */
 static int64_t seen_at_ms;
 
@@ -86,27 +80,12 @@ static inline void done(const char *method, const char *target, const char *body
 	assert_true(a.status >= 200 && a.status <= 204);
 }
 
-static inline int forget_all(void **state)
-{
-	server_command(&redis, "FLUSHALL");
-	client_forget(client);
-	return 0;
-}
-
 static inline int start(void **state)
 {
 	redis_clock_us = server_start_by_clock(&redis, INT64_C(1795219450378000));
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape must not look at Redis */
 	client = client_open(patternd.port);
-	return 0;
-}
-
-static inline int stop(void **state)
-{
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
 	return 0;
 }
 

@@ -5,10 +5,7 @@
 #ifndef QUEUE_STAGE_H
 #define QUEUE_STAGE_H
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
-#include "test.h"
+#include "api_stage.h"
 
 enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: a queue's default */
 
@@ -17,30 +14,11 @@ enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: a
 /* Settings under which a rejected or timed-out message is ready again at once. */
 #define AT_ONCE "\"backoff\":{\"base_ms\":0,\"max_ms\":0}"
 
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
 static inline int start(void **state)
 {
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
-	return 0;
-}
-
-static inline int stop(void **state)
-{
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static inline int forget_all(void **state)
-{
-	server_command(&redis, "FLUSHALL");
-	client_forget(client);
 	return 0;
 }
 

@@ -4,37 +4,14 @@
  */
 #include <unistd.h>
 
-#include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
-#include "../support/redis_server.h"
 #include "../support/tokens.h"
-#include "test.h"
+#include "redis_stage.h"
 
 enum { WAIT_MS = 5000 };
 
-static struct redis_server redis;
-static struct daemon patternd;
-
-static int open_redis(void **state)
-{
-	server_start(&redis);
-	return 0;
-}
-
-static int close_redis(void **state)
-{
-	server_stop(&redis);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	daemon_stop(&patternd);
-	return 0;
-}
-
-SUITE(.open = open_redis, .close = close_redis, .after = stop);
+SUITE(.open = open_redis, .close = close_redis, .after = stop_daemon);
 
 TEST(refused, .after = no_fixture)
 {

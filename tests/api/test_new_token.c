@@ -4,11 +4,9 @@
  */
 #include <ctype.h>
 
-#include "../support/daemon.h"
 #include "../support/http.h"
-#include "../support/redis_server.h"
 #include "../support/tokens.h"
-#include "test.h"
+#include "redis_stage.h"
 
 enum { DIGITS = 64, LINE_BYTES = 300, HEADER_BYTES = 400, WAIT_MS = 10000 };
 
@@ -17,28 +15,7 @@ struct made {
 	char line[LINE_BYTES], token[LINE_BYTES];
 };
 
-static struct redis_server redis;
-static struct daemon patternd;
-
-static int open_redis(void **state)
-{
-	server_start(&redis);
-	return 0;
-}
-
-static int close_redis(void **state)
-{
-	server_stop(&redis);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	daemon_stop(&patternd);
-	return 0;
-}
-
-SUITE(.open = open_redis, .close = close_redis, .after = stop);
+SUITE(.open = open_redis, .close = close_redis, .after = stop_daemon);
 
 static void read_output(const char *path, char out[LINE_BYTES])
 {
