@@ -137,7 +137,6 @@ TOURS = {
         "geo_member_put",
         "geo_member_add",
         "geo_member_get",
-        "geo_member_list",
         "geo_member_lookup",
         "geo_distance_get",
         ("geo_nearby_list", {"longitude": 116.334255, "latitude": 40.0274, "radius": 5}),
@@ -147,6 +146,10 @@ TOURS = {
         "geo_delete",
         "geo_put",
         "geo_patch",
+        "geo_delete",
+        ("geo_put", {"cells": 1}),  # of more, a page reads as many as a millisecond suffices for
+        "geo_member_put",
+        "geo_member_list",
     ],
     "visitors": [
         "uv_add",
