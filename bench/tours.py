@@ -76,6 +76,7 @@ TOURS = {
         ("queue_list_receive", {"settle": None}),
         "queue_group_pause",
         "queue_group_list",
+        "queue_worker_list",
         "queue_group_resume",
         ("queue_delivery_acknowledge", {"receipt": "$receipt"}),
         ("queue_message_send", {"id": "another"}),

@@ -103,7 +103,7 @@ class Wire:
     """One end of a connection that speaks RESP."""
 
     def __init__(self, sock):
-        self.socket, self.file = sock, sock.makefile("rb")
+        self.socket, self.file, self.asks = sock, sock.makefile("rb"), threading.Lock()
 
     def read(self):
         line = self.file.readline()
@@ -135,8 +135,10 @@ class Wire:
             self.socket.setblocking(True)
 
     def ask_all(self, commands):
-        self.socket.sendall(b"".join(encode([w.encode() if isinstance(w, str) else w for w in c]) for c in commands))
-        return [self.read() for _ in commands]
+        sent = b"".join(encode([w.encode() if isinstance(w, str) else w for w in c]) for c in commands)
+        with self.asks:  # the daemon may call while a test looks
+            self.socket.sendall(sent)
+            return [self.read() for _ in commands]
 
     def ask(self, *command):
         return self.ask_all([command])[0]

@@ -402,6 +402,19 @@ export interface Group {
   untilMs: number | null;
 }
 
+export interface Workers {
+  name: string;
+  /** False: more than 1000 messages are in flight, and the counts are of 1000 of them. */
+  isComplete: boolean;
+  workers: {
+    worker: string | null;
+    firstReceiveAtMs: number | null;
+    lastReceiveAtMs: number | null;
+    inFlight: number;
+    oldestReceivedAtMs: number | null;
+  }[];
+}
+
 export class Client {
   /**
    * Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket; by
@@ -566,6 +579,8 @@ export class Queue {
   runSchedule(id: string, options?: CallOptions): Promise<{ id: string; messageId: string }>;
   deleteSchedule(id: string, options?: CallOptions): Promise<void>;
   groups(options?: CallOptions): AsyncGenerator<Group, void, undefined>;
+  /** The workers that received in the last hour, or have messages of the queue. */
+  workers(options?: CallOptions): Promise<Workers>;
   pauseGroup(group: string, forMs: number, options?: CallOptions): Promise<Group>;
   resumeGroup(group: string, options?: CallOptions): Promise<Group>;
 }

@@ -164,6 +164,10 @@ export class Queue {
     return this.#client._items(`${this.#path}/groups`, options);
   }
 
+  workers(options) {
+    return this.#client._ask('GET', `${this.#path}/workers`, undefined, options);
+  }
+
   pauseGroup(group, forMs, options) {
     return this.#client._ask('POST', `${this.#path}/groups${pathOf(group)}/pause`, { for_ms: forMs }, options);
   }

@@ -133,8 +133,7 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
 }
 
-/* Writes null if the worker is empty. */
-static void out_worker(struct json_out *o, struct text worker)
+void queue_worker_out(struct json_out *o, struct text worker)
 {
 	struct text plain = arena_copy(o->arena, worker.at, worker.len);
 
@@ -173,7 +172,7 @@ static bool open_delivered(struct json_out *o, const char *member, const struct 
 	out_object(o, member);
 	out_text(o, "id", m->id.len ? m->id : sequence);
 	out_int(o, "receives", m->receives);
-	out_worker(o, m->worker);
+	queue_worker_out(o, m->worker);
 	return true;
 }
 
@@ -284,7 +283,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
 	out_int_or_null(o, "received_at_ms", text_is(state, "in_flight"), queue_state_received_at_ms(m.nonce));
 	out_progress(o, m.progress);
-	out_worker(o, m.worker);
+	queue_worker_out(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);
 	if (is_done && m.content.len)
 		out_raw(o, "result", m.content);

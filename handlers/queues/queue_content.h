@@ -58,6 +58,8 @@ int64_t queue_state_received_at_ms(struct text state);
 
 /* Percent-encodes a label or a note, as it is stored. Returns "" when it is absent. */
 struct text queue_encoded(struct request *req, struct text value);
+/* Writes the member `worker` from its encoded form; null if it is empty. */
+void queue_worker_out(struct json_out *o, struct text worker);
 
 /*
  * The outcomes of lua/queues/queue_message_send.lua for a message. queue_sent_out writes the

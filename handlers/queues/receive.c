@@ -15,6 +15,7 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
+#include "queues/workers.h"
 
 enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100, LACKING_POLL_MS = 1000 };
 
@@ -231,6 +232,16 @@ static void await_payment(struct request *req)
 			       "the first request with this Idempotency-Key is still spending the queue's policy");
 }
 
+/* Once per request and queue: a request that waits tries again and again. */
+static void note_worker(struct request *req)
+{
+	struct receive_order *order = req->work;
+	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
+
+	for (; order->noted < end; order->noted++)
+		queue_worker_note(req, order->queues[order->noted], order->worker);
+}
+
 static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -247,6 +258,8 @@ static void on_received(struct request *req, const struct reply *r)
 		return;
 	}
 	order->must_exist = false;
+	if (!req->result->replayed)
+		note_worker(req);
 	if (taken == QUEUE_MESSAGE_RECEIVE_PAYING) {
 		await_payment(req);
 		return;

@@ -27,6 +27,7 @@ struct receive_order {
 	bool must_exist;
 	bool in_turn;      /* the queues are in several slots, so they are asked one after the other */
 	bool was_replayed; /* the latest reply was a replay */
+	uint16_t noted;    /* queues whose worker was noted */
 	uint16_t rounds;   /* calls of this attempt after which a policy admitted nothing */
 	uint16_t count;    /* of deliveries */
 	struct receive_lacks lacks;

@@ -214,11 +214,12 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step failed */
 	c->done = done;
-	req->pending.sent_us = loop_now_us();
+	if (done) /* its reply's age is counted from here */
+		req->pending.sent_us = loop_now_us();
 	if (req->state == READING && budget_is_full())
 		req->arena.failed = ARENA_OVER_BUDGET;
-	if (req->arena.failed || !assemble(c))
-		answer_no_memory(req, EFFECT_NONE);
-	else
+	if (!req->arena.failed && assemble(c))
 		call_wire_send(c);
+	else if (done || !c->may_fail) /* else the request is answered by what it waits for */
+		answer_no_memory(req, EFFECT_NONE);
 }

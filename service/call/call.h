@@ -98,7 +98,10 @@ void call_at(struct call *c, int slot);
 /* Sets result->tag, by which `done` distinguishes calls. */
 void call_tag(struct call *c, size_t tag);
 
-/* Sends it. Several calls of a request may be under way; the first `done` that answers wins. */
+/*
+ * Sends it. Several calls of a request may be under way; the first `done` that answers wins.
+ * With NULL nothing depends on the reply: neither the answer nor on_disconnect waits for it.
+ */
 void call_send(struct call *c, call_done done);
 
 #endif

@@ -29,7 +29,8 @@ static void run_done(struct call *c, const struct reply *reply)
 static void fail(struct call *c)
 {
 	c->result.failed = c;
-	run_done(c, NULL);
+	if (c->done)
+		run_done(c, NULL);
 }
 
 /* False: it was not sent. The request was answered, unless the call may fail. */
@@ -261,8 +262,9 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 {
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
-	bool lives = req->state == CALLING && c->parkings == req->pending.parkings &&
-		     (!req->asker_done || req->background || req->on_disconnect || !c->done || c->may_fail);
+	bool lives = (!c->done && c->may_fail) || /* it has its own end */
+		     (req->state == CALLING && c->parkings == req->pending.parkings &&
+		      (!req->asker_done || req->background || req->on_disconnect || !c->done || c->may_fail));
 
 	loop_timer_stop(&c->late);
 	if (outcome == REDIS_ANSWERED)

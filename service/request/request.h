@@ -99,7 +99,7 @@ struct request_pending {
 	unsigned replica_turn;     /* selects the replica that it reads from; 0: not chosen yet */
 	bool reads_primary;        /* a read that a replica could serve went to the primary */
 	bool is_disconnected;      /* the client has disconnected; the asker may not know yet */
-	int64_t sent_us;           /* when the latest call was sent: its reply is newer */
+	int64_t sent_us;           /* when the latest call with a `done` was sent: its reply is newer */
 	struct waiter *waiter;     /* NULL: it does not wait */
 	struct arena_mark attempt; /* set by wait_begin: memory after it belongs to one attempt */
 	unsigned parkings;         /* how often it parked: replies to calls of earlier attempts are ignored */

@@ -808,6 +808,31 @@ class QueueGroupResult(TypedDict):
     the pause. It is null without a reason."""
 
 
+class QueueWorker(TypedDict):
+    worker: Optional[str]
+    """The name; null for all receives without one."""
+    first_receive_at_ms: Optional[int]
+    """When it received for the first time since it was absent for an hour; null if it did not
+    receive in the last hour."""
+    last_receive_at_ms: Optional[int]
+    """When it received last, with or without success; null if it did not receive in the last hour.
+    While a request waits, this is when it began to wait, or last looked."""
+    in_flight: int
+    """How many messages it received and has not settled."""
+    oldest_received_at_ms: Optional[int]
+    """When it received the oldest of these, to the second; null if it has none."""
+
+
+class QueueWorkerList(TypedDict):
+    name: str
+    """The queue's name."""
+    is_complete: bool
+    """It is false if more than 1000 messages are in flight: the workers' counts are of the 1000
+    messages whose visibility ends first."""
+    workers: List[QueueWorker]
+    """The workers."""
+
+
 class Policy(TypedDict):
     name: str
     """The policy's name."""

@@ -296,6 +296,10 @@ class Queue:
         """The groups that have messages: how many, and why a group waits."""
         return all_items(self._transport, self._path + "/groups")
 
+    async def workers(self) -> types.QueueWorkerList:
+        """The workers that received in the last hour, or have messages of the queue."""
+        return await self._ask("GET", self._path + "/workers")
+
     async def pause_group(self, group: str, for_ms: int) -> types.QueueGroupResult:
         """Delivers nothing of a group for so long."""
         return await self._ask("POST", self._path + path_of("groups", group, "pause"), {"for_ms": for_ms})
