@@ -101,14 +101,21 @@ export async function counts(locator, wanted) {
     assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);
 }
 
-/** Returns the findings of axe in the page. */
+/** Returns the findings of axe in the page that last: it may still be drawing. */
 export async function faults(page) {
   await page.evaluate(await readFile(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8'));
-  return page.evaluate(async () => {
-    const { violations, passes } = await window.axe.run();
-    if (passes.length < 10) return ['axe has checked nothing'];
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-  });
+  const look = () =>
+    page.evaluate(async () => {
+      const { violations, passes } = await window.axe.run();
+      if (passes.length < 10) return ['axe has checked nothing'];
+      return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+    });
+  let found = await look();
+  for (let left = 3; found.length && left > 0; left--) {
+    await sleep(300);
+    found = await look();
+  }
+  return found;
 }
 
 /** Starts a daemon with one token, 'secret', which has these scopes. */

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { api, counts, faults, give, go, guarded, HOSTILE, row, shows, SLOW } from './data.mjs';
+import { api, counts, faults, give, go, guarded, HOSTILE, row, rowHas, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
 const run = promisify(execFile);
@@ -353,7 +353,7 @@ test('what the daemon refuses of the settings is shown at its field', SLOW, asyn
   assert.deepEqual(stage.foreign, []); // Chromium itself reports the refusals
 });
 
-test('a message that is found has a heading and all of its members, and no tab is marked', SLOW, async (t) => {
+test('a message has a page with all of its members', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const message = { id: 'lost', group: 'acme', priority: 2, headers: { source: HOSTILE }, traceparent: trace };
@@ -362,12 +362,10 @@ test('a message that is found has a heading and all of its members, and no tab i
   const reject = { dead: true, reason: LONG };
   await api(stage.url, 'POST', `/queues/mail/deliveries/${messages[0].receipt}/reject`, reject);
   await go(page, 'queues', 'mail', 'ready');
-  const marked = page.locator('.tabs [aria-pressed=true]');
-  await counts(marked, 1);
   await page.getByLabel('Find a message by its id').fill('lost');
   await page.getByRole('button', { name: 'Find' }).click();
   await shows(page.getByRole('heading', { name: "Message 'lost'" }));
-  await counts(marked, 0);
+  await page.waitForURL(/queues\/mail\/messages\/lost$/);
   const fact = (name) => page.locator('dl[aria-label=Message] div', { hasText: name }).locator('dd').innerText();
   const known = { State: 'dead', Group: 'acme', Priority: '2', Receives: '1 of 25', Worker: WORKER, Trace: trace };
   for (const [name, value] of Object.entries(known)) assert.equal(await fact(name), value);
@@ -377,10 +375,10 @@ test('a message that is found has a heading and all of its members, and no tab i
   assert.deepEqual(await faults(page), []);
   await page.getByRole('button', { name: 'Redrive lost' }).click();
   await shows(page.locator('dl[aria-label=Message] dd', { hasText: /^ready$/ }));
-  await page.getByRole('button', { name: /^ready 1/ }).click();
-  await shows(row(page, 'lost'));
-  await counts(marked, 1);
-  assert.equal(await page.getByLabel('Find a message by its id').inputValue(), '');
+  await page.getByRole('link', { name: 'The queue mail' }).click();
+  await row(page, 'lost').getByRole('link', { name: 'lost' }).click();
+  await shows(page.getByRole('heading', { name: "Message 'lost'" }));
+  await page.getByRole('link', { name: 'The queue mail' }).click();
   await api(stage.url, 'PUT', '/queues/mail/schedules/often', { every_ms: 3_600_000, body: 1 });
   await api(stage.url, 'POST', '/queues/mail/schedules/often/run');
   const { items } = await api(stage.url, 'GET', '/queues/mail/messages');
@@ -388,5 +386,41 @@ test('a message that is found has a heading and all of its members, and no tab i
   await page.getByLabel('Find a message by its id').press('Enter');
   await page.locator('dl[aria-label=Message]').getByRole('link', { name: 'often' }).click();
   await page.waitForURL(/schedules\/often$/);
+  stage.assertClean();
+});
+
+test('a delayed message is run now, and a dead one is moved', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await api(stage.url, 'POST', '/queues/mail/messages', { id: 'late', body: 1, delay_ms: 3_600_000 });
+  await go(page, 'queues', 'mail', 'messages', 'late');
+  await page.getByRole('button', { name: 'Run now late' }).click();
+  await shows(page.locator('dl[aria-label=Message] dd', { hasText: /^ready$/ }));
+  const { messages } = await api(stage.url, 'POST', '/queues/mail/receive', {});
+  await api(stage.url, 'POST', `/queues/mail/deliveries/${messages[0].receipt}/reject`, { dead: true });
+  await page.getByRole('button', { name: 'Move late' }).click();
+  await page.getByLabel('To the queue').fill('other');
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+  await shows(page.getByText("No message has the id 'late'."));
+  assert.equal((await api(stage.url, 'GET', '/queues/other/messages/late')).state, 'ready');
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('the workers of a queue are listed, and the schedules of all queues', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'POST', '/queues/mail/messages', { body: 1 });
+  await api(stage.url, 'POST', '/queues/mail/receive', { worker: HOSTILE });
+  await api(stage.url, 'POST', '/queues/mail/receive', {});
+  await go(page, 'queues', 'mail');
+  await page.getByRole('link', { name: '1, and some without a name' }).click();
+  await rowHas(page, HOSTILE, '1', 's ago');
+  await rowHas(page, 'without a name', '0');
+  await go(page, 'queues', 'empty', 'workers');
+  await shows(page.getByText('Nobody received from this queue in the last hour.'));
+  for (const queue of ['mail', 'bills'])
+    await api(stage.url, 'PUT', `/queues/${queue}/schedules/often`, { every_ms: 3_600_000, body: 1 });
+  await go(page, 'schedules');
+  await shows(row(page, 'mail'));
+  await row(page, 'bills').getByRole('link', { name: 'often' }).click();
+  await page.waitForURL(/queues\/bills\/schedules\/often$/);
   stage.assertClean();
 });

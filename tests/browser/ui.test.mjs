@@ -211,7 +211,7 @@ test('a schedule shows its instants, is run, limited and deleted', SLOW, async (
   const schedule = () => api(stage.url, 'GET', '/queues/plain/schedules/plain%20nightly');
 
   await go(page, 'queues', 'plain');
-  await page.getByRole('link', { name: 'Schedules', exact: true }).click();
+  await page.locator('#view').getByRole('link', { name: 'Schedules', exact: true }).click();
   await rowHas(page, 'plain nightly', '30 2 * * *, Asia/Tokyo', 'not begun until then');
   await shows(row(page, 'plain nightly').locator('time[title$="2027-03-27 17:30:00 UTC"]'));
   await page.getByRole('link', { name: 'plain nightly' }).click();

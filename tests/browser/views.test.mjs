@@ -56,7 +56,10 @@ const everywhere = () => [
   [''],
   ...Object.entries(VIEWS).flatMap(([view, { stored = 'plain' }]) => [[view], [view, stored]]),
   ['queues', 'plain', 'dead'],
+  ['queues', 'plain', 'workers'],
+  ['queues', 'plain', 'messages', 'plain ready'],
   ['queues', 'plain', 'schedules'],
+  ['schedules'],
   ['queues', 'plain', 'schedules', 'plain nightly'],
   ['limits', '@', 'gcra', 'plain'],
   ['sets', 'absent'],
@@ -118,7 +121,7 @@ for (const [width, colorScheme] of SIZES_AND_THEMES)
     await fillMore(stage.url);
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
-    const views = ['blocked', 'in_flight', 'dead', 'schedules'].flatMap((part) => [
+    const views = ['blocked', 'in_flight', 'dead', 'schedules', 'workers'].flatMap((part) => [
       ['queues', 'orders', part],
       ['queues', LONG, part],
     ]);
@@ -135,6 +138,7 @@ for (const [width, colorScheme] of SIZES_AND_THEMES)
     await page.getByLabel('Find a message by its id').press('Enter');
     await shows(page.getByRole('heading', { name: /^Message '/ }));
     assert.deepEqual(await misshapen(page), [], 'found');
+    await go(page, 'queues', 'orders', 'dead');
     for (const label of ['Purge orders', 'Redrive orders', 'Edit settings', 'Delete queue orders']) {
       await press(page, label);
       assert.deepEqual(await misshapen(page), [], label);
@@ -434,10 +438,10 @@ test('a message is sent, found, redriven and deleted', SLOW, async (t) => {
   await press(page, 'Find');
   await shows(page.locator('pre', { hasText: '"big": 12345678901234567890' }));
   await shows(page.locator('dd', { hasText: /^ready$/ }));
-  await page.getByLabel('Find a message by its id').fill('nothing');
-  await press(page, 'Find');
+  await go(page, 'queues', 'plain', 'messages', 'nothing');
   await shows(page.getByText("No message has the id 'nothing'."));
 
+  await go(page, 'queues', 'plain', 'dead');
   await page.getByRole('button', { name: /^dead 1/ }).click();
   await shows(row(page, 'plain ready'));
   await counts(page.getByRole('button', { name: /^(Reschedule|Cancel)/ }), 0);

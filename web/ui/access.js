@@ -4,7 +4,7 @@ import { el, route, setText } from './dom.js';
 import { table } from './table.js';
 
 const AT_ONCE = 4;
-const WHERE = { limits: '/ratelimit/policies', visitors: '/uv' };
+const WHERE = { limits: '/ratelimit/policies', visitors: '/uv', schedules: '/queues' };
 
 /** Of "the token lacks the scope 'locks:list'", what it lacks. */
 const lacking = (error) => /'([^']+)'/.exec(error.said.detail)?.[1] ?? error.said.detail;

@@ -18,10 +18,9 @@ export const receives = (message, queue) =>
 	`${number(message.receives)} of ${number(queue.settings.max_receives)}`;
 
 /**
- * {node, look()} of the message with this id in the queue whose path is `at`. queue() answers the
- * queue of the latest look, offered(current) the buttons for a message.
+ * {node, show(queue)} of the message with this id. offered(current) are the buttons for a message.
  */
-export function messageOf(page, at, id, queue, offered) {
+export function messageOf(page, name, id, offered) {
 	let latest = null;
 	const bar = offered(() => latest);
 	const about = facts('Message');
@@ -33,7 +32,7 @@ export function messageOf(page, at, id, queue, offered) {
 
 	async function ask() {
 		try {
-			return await page.ask('GET', at + path('messages', id));
+			return await page.ask('GET', path('queues', name, 'messages', id));
 		} catch (error) {
 			if (error.said?.status !== 404) throw error;
 			return null;
@@ -42,13 +41,13 @@ export function messageOf(page, at, id, queue, offered) {
 
 	return {
 		node: el('div', {}, whole, none),
-		async look() {
+		async show(queue) {
 			latest = await ask();
 			whole.hidden = latest === null;
 			none.hidden = latest !== null;
 			if (!latest) return;
 			bar.update(latest);
-			about.show(factsOf(latest, queue()));
+			about.show(factsOf(latest, queue));
 			keyed(texts, textsOf(latest), ([title]) => title, text);
 		},
 	};
@@ -66,6 +65,7 @@ function factsOf(message, queue) {
 		['Priority', number(message.priority)],
 		['Receives', receives(message, queue)],
 		[DUE[state] ?? 'Due', { at: dueAt(message), words: isAhead ? untilOrAt : undefined }],
+		...(message.received_at_ms ? [['Received', { at: message.received_at_ms }]] : []),
 		['Sent', { at: message.sent_at_ms }],
 		['Expires', { at: message.expires_at_ms, words: expiry, none: 'never' }],
 		['Worker', orNone(message.worker)],

@@ -1,8 +1,8 @@
-// The messages of a queue in one state: 50 per page, filtered by group, one found by its id, and
-// what can be done with some of them.
+// The messages of a queue in one state: 50 per page, filtered by group; one with its id; and what
+// can be done with some of them.
 import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
-import { buttons, el, setText } from './dom.js';
+import { buttons, el, route, setText } from './dom.js';
 import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
 import { DUE, dueAt, messageOf, progress, receives } from './message.js';
 import { reasons } from './reasons.js';
@@ -14,29 +14,33 @@ const READ = 200; // messages of one request, at most: for a filter by group, an
 const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
+/** #/queues/NAME/messages/ID */
+export function openMessage(page, name, id) {
+	const at = path('queues', name);
+	const one = messageOf(page, name, id, offers(page, name));
+	page.root.append(el('a', { class: 'back', href: route('queues', name) }, `The queue ${name}`), one.node);
+	return async () => one.show(await page.ask('GET', at));
+}
+
 /**
- * {node, search: what narrows the messages, choose(state), look()} of the queue whose path is `at`.
- * queue() answers the queue of the latest look; mark(state) is called for the state that is shown,
- * or with null while it is one message that was found.
+ * {node, search: what narrows the messages, choose(state), look()} of a queue. queue() answers the
+ * queue of the latest look; mark(state) is called for the state that is shown.
  */
-export function messagesOf(page, at, queue, mark) {
+export function messagesOf(page, name, queue, mark) {
+	const at = path('queues', name);
 	const place = el('div', { class: 'stack tight' });
 	let state = 'ready';
-	let id = '';
 	let part = ''; // of the names of groups
 	let shown = null;
 	let bulk = null;
-	let one = null; // what was found
 	const why = reasons();
 	const filter = groupFilter((text) => {
 		part = text;
 		begin();
 		page.refresh();
 	});
-	const search = finder((wanted) => {
-		id = wanted;
-		begin();
-		page.refresh();
+	const search = finder((id) => {
+		location.hash = route('queues', name, 'messages', id);
 	});
 
 	async function read(cursor) {
@@ -47,18 +51,13 @@ export function messagesOf(page, at, queue, mark) {
 	}
 
 	function begin() {
-		one = id ? messageOf(page, at, id, queue, offers(page, at)) : null;
-		mark(one ? null : state);
-		if (one) {
-			place.replaceChildren(one.node);
-			return;
-		}
+		mark(state);
 		shown = cursorTable(
 			{
 				label: 'Messages',
 				key: (message) => message.id,
 				empty: part ? '' : 'There is no message in this state.',
-				columns: columnsOf(page, at, state, queue),
+				columns: columnsOf(page, name, state, queue),
 				select: page.write && state !== 'in_flight' ? () => bulk.show() : undefined,
 			},
 			read,
@@ -74,16 +73,10 @@ export function messagesOf(page, at, queue, mark) {
 		search: el('div', { class: 'narrowing' }, filter.node, search),
 		choose(wanted) {
 			state = wanted;
-			id = '';
-			search.reset();
 			begin();
 			page.refresh();
 		},
 		async look() {
-			if (one) {
-				await one.look();
-				return;
-			}
 			const asked = shown;
 			const items = await asked.look();
 			if (!items || asked !== shown) return;
@@ -135,7 +128,6 @@ function finder(find) {
 		autocomplete: 'off',
 		spellcheck: 'false',
 	});
-	input.oninput = () => input.value === '' && find('');
 	return el(
 		'form',
 		{
@@ -143,7 +135,7 @@ function finder(find) {
 			role: 'search',
 			onsubmit: (event) => {
 				event.preventDefault();
-				find(input.value);
+				if (input.value) find(input.value);
 			},
 		},
 		input,
@@ -197,9 +189,14 @@ function bulkOf(page, at, shown) {
 }
 
 /** Columns for messages in a state. */
-function columnsOf(page, at, state, queue) {
+function columnsOf(page, name, state, queue) {
 	return [
-		{ title: 'Id', kind: 'id', text: (message) => message.id },
+		{
+			title: 'Id',
+			kind: 'id',
+			text: (message) => message.id,
+			link: (message) => route('queues', name, 'messages', message.id),
+		},
 		{ title: 'Body', kind: 'wide', make: body },
 		optional('Group', 'short', ({ group }) => group),
 		...(state === 'dead'
@@ -232,14 +229,22 @@ function columnsOf(page, at, state, queue) {
 		},
 		optional('Worker', 'short worker', ({ worker }) => worker),
 		{ title: 'Last error', kind: 'reason', make: reason, blank: (message) => message.reason === null },
-		...(page.write ? [{ title: '', kind: 'actions upright', make: offers(page, at) }] : []),
+		...(page.write ? [{ title: '', kind: 'actions upright', make: offers(page, name) }] : []),
 	];
 }
 
 /** What can be done with a message. */
-const offers = (page, at) =>
-	buttons(
-		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => redrive(page, at, message) },
+function offers(page, name) {
+	const at = path('queues', name);
+	return buttons(
+		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => runNow(page, at, message) },
+		{ label: 'Move', about: ({ id }) => id, when: isDead, act: (message) => move(page, at, message) },
+		{
+			label: 'Run now',
+			about: ({ id }) => id,
+			when: ({ state }) => state === 'delayed',
+			act: (message) => runNow(page, at, message),
+		},
 		{
 			label: 'Reschedule',
 			about: ({ id }) => id,
@@ -261,6 +266,7 @@ const offers = (page, at) =>
 			act: (message) => cancel(page, at, message),
 		},
 	);
+}
 
 /** A column that is there if any message has a value. */
 const optional = (title, kind, of) => ({
@@ -307,13 +313,29 @@ function body() {
 	};
 }
 
-async function redrive(page, at, message) {
+async function runNow(page, at, message) {
 	await page.act(
 		'PATCH',
 		at + path('messages', message.id),
 		{ delay_ms: 0 },
 		(changed) => `'${changed.id}' is ready again.`,
 	);
+}
+
+/** A dead letter, to another queue. */
+async function move(page, at, message) {
+	const said = await askUser({
+		title: `Move '${message.id}'?`,
+		go: 'Move',
+		text: 'It becomes ready there, and is removed here.',
+		fields: [{ name: 'to', label: 'To the queue', required: true }],
+	});
+	if (said)
+		await page.act('POST', `${at}/redrive`, { ids: [message.id], to: said.to }, (answer) => {
+			if (answer.redriven) return `'${message.id}' is in '${said.to}'.`;
+			if (answer.duplicates) return `'${said.to}' has this id already.`;
+			return `'${message.id}' is not dead any more.`;
+		});
 }
 
 async function reschedule(page, at, message) {

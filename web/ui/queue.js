@@ -10,6 +10,7 @@ import { actions, asListed, commands, make, settingsOf, STATES, total, words } f
 import { groupsOf } from './queue_groups.js';
 import { dueOrExpiry, schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
+import { readWorkers, workersInWords } from './workers.js';
 
 const left = (queue) => queue.sent - total(queue); // acknowledged, expired, deleted
 const failed = (queue) => queue.rejected + queue.timed_out; // deliveries
@@ -56,7 +57,7 @@ export function openOne(page, name, state) {
 	const about = facts('Queue');
 	const settings = settingsOf(page, name);
 	const past = historyOf(page, at, PLOTS);
-	const messages = messagesOf(page, at, () => latest, (state) => tabs.mark(state));
+	const messages = messagesOf(page, name, () => latest, (state) => tabs.mark(state));
 	const groups = groupsOf(page, at, () => latest);
 	const schedules = schedulesOf(page, name, () => latest.paused);
 	let hasSchedules = false; // a later page may be empty
@@ -76,6 +77,7 @@ export function openOne(page, name, state) {
 			'div',
 			{ class: 'buttons' },
 			back('queues', 'All queues'),
+			el('a', { class: 'small', href: route('queues', name, 'workers') }, 'Workers'),
 			el('a', { class: 'small', href: route('queues', name, 'schedules') }, 'Schedules'),
 			badge,
 		),
@@ -106,7 +108,9 @@ export function openOne(page, name, state) {
 		tabs.show(queue);
 		settings.show(queue);
 		const samples = await past.look();
+		const workers = await readWorkers(page, at);
 		about.show([
+			['Workers', { text: workersInWords(workers), link: route('queues', name, 'workers') }],
 			['In / min', lately(samples, (one) => one.sent)],
 			['Out / min', lately(samples, left)],
 			...failuresOf(queue, samples),
@@ -128,24 +132,27 @@ export function openOne(page, name, state) {
 	};
 }
 
-const hangingOf = ({ hanging }) =>
+/** A message, with words behind its id. */
+const linkTo = (name, { id }, more) => ({ text: id + more, link: route('queues', name, 'messages', id) });
+
+const hangingOf = ({ name, hanging }) =>
 	hanging
 		? [
-				['Hangs', `${hanging.id}${hanging.worker ? ` (${hanging.worker})` : ''}`],
+				['Hangs', linkTo(name, hanging, hanging.worker ? ` (${hanging.worker})` : '')],
 				['Hangs since', { at: hanging.received_at_ms }],
 			]
 		: [];
 
 /** Of a queue in which a delivery has failed. */
 function failuresOf(queue, samples) {
-	const { last_failed: last, most_failed: most, last_failed_at_ms: at } = queue;
+	const { name, last_failed: last, most_failed: most, last_failed_at_ms: at } = queue;
 	if (at === null) return [];
 	return [
 		['Failed / min', lately(samples, failed)],
 		['To be tried again', number(queue.retrying)],
 		['Last failure', { at }],
 		['Its error', last ? `${last.reason ?? 'not given'}${last.worker ? ` (${last.worker})` : ''}` : 'its message is gone'],
-		['Fails most', most ? `${most.id}, ${plural(most.receives, 'delivery', 'deliveries')}` : 'none'],
+		['Fails most', most ? linkTo(name, most, `, ${plural(most.receives, 'delivery', 'deliveries')}`) : 'none'],
 	];
 }
 

@@ -3,11 +3,13 @@ import { buttons, el, keyed, moment, route, setText } from './dom.js';
 import { duration, number } from './format.js';
 import { listing } from './listing.js';
 import { now } from './now.js';
+import { openMessage } from './messages.js';
 import { openOne } from './queue.js';
 import { actions, make, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';
 import { dueOrExpiry, isLate, openSchedules } from './schedules.js';
 import { table } from './table.js';
+import { openWorkers } from './workers.js';
 
 const title = (state) => words(state).replace(/^./, (first) => first.toUpperCase());
 const RATES = [
@@ -18,6 +20,8 @@ const RATES = [
 export function open(page) {
 	const [name, what, id] = page.names;
 	if (what === 'schedules') return openSchedules(page, name, id);
+	if (what === 'workers') return openWorkers(page, name);
+	if (what === 'messages' && id !== undefined) return openMessage(page, name, id);
 	return page.names.length ? openOne(page, name, what) : openAll(page);
 }
 

@@ -23,7 +23,7 @@ const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$
 const isPaused = ({ start_at_ms: start }) => start > now();
 const hasBegun = ({ last_at_ms: last, missed, skipped }) => last !== null || missed + skipped > 0;
 const times = ({ cron, every_ms: every }) => cron ?? `each ${exactDuration(every)}`;
-const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
+export const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
 
 export const isLate = (ms) => now() - ms > LATE_MS;
 /** How long it is until an instant, or for how long its message has not been made. */
@@ -64,12 +64,12 @@ function actions(page, name) {
 }
 
 /** How long it is until the next instant, or why its message was not made. */
-function dueNote(isQueuePaused) {
+export function dueNote(isQueuePaused) {
 	const node = el('span');
 	return {
 		node,
 		update(one) {
-			setText(node, dueInWords(one, isQueuePaused()));
+			setText(node, dueInWords(one, isQueuePaused(one)));
 			node.className = isLate(one.next_at_ms) ? 'late' : isPaused(one) ? 'count delayed' : '';
 		},
 	};

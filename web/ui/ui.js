@@ -16,6 +16,7 @@ import * as locks from './locks.js';
 import * as overview from './overview.js';
 import * as push from './push.js';
 import * as queues from './queues.js';
+import * as recurring from './recurring.js';
 import * as sales from './sales.js';
 import { viewOf } from './simple.js';
 import * as topics from './topics.js';
@@ -45,6 +46,7 @@ const GROUPS = [
 		'Messages',
 		[
 			['queues', { title: 'Queues', ...queues }],
+			['schedules', { title: 'Schedules', ...recurring }],
 			['push', { title: 'Push', ...push }],
 			['topics', { title: 'Topics', ...topics }],
 		],
