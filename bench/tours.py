@@ -67,13 +67,13 @@ TOURS = {
         "queue_message_get",
         "queue_message_list",
         ("queue_message_patch", {"delay_ms": 0}),
-        ("queue_message_receive", {"settle": None}),
+        ("queue_message_receive", {"settle": None, "worker": "a"}),  # of no other step: it is noted each time
         ("queue_delivery_extend", {"receipt": "$receipt"}),
         ("queue_delivery_list_extend", {"receipts": ["$receipt"]}),
         ("queue_delivery_reject", {"receipt": "$receipt", "delay_ms": 0}),
         "queue_get",
         "queue_list",
-        ("queue_list_receive", {"settle": None}),
+        ("queue_list_receive", {"settle": None, "worker": "b"}),
         "queue_group_pause",
         "queue_group_list",
         "queue_worker_list",
@@ -299,6 +299,7 @@ USUAL = {
         ("queue_delivery_extend", {**DELIVERY, "progress": None}, "its delivery extended"),
         ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged"),
         ("queue_message_receive", WORKER, "an empty queue asked"),
+        ("queue_message_receive", {**WORKER, "worker": None}),  # it is noted, which happens once per second
         ("queue_message_send", MESSAGE),
         ("queue_message_receive", {**WORKER, "worker": None}, "a usual message received, no worker named"),
         ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged, no worker named"),
