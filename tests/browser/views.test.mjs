@@ -95,6 +95,7 @@ const LONG = 'tenant:4711:orders/eu-central-1/invoices-that-have-a-very-long-nam
 
 /** Creates content that needs much room: long names, many digits, a zone, reasons, workers. */
 async function fillMore(url) {
+  await api(url, 'POST', '/counters/wide/increment', { counters: { ['W'.repeat(40)]: 1 } });
   const note = 'a text which is folded in a table since it is longer than eighty letters';
   const messages = Array.from({ length: 60 }, (_, at) => ({ group: `customer-${at % 7}`, body: { order: at, note } }));
   await api(url, 'POST', `/queues/${name(LONG)}/messages`, { messages });
@@ -125,7 +126,11 @@ for (const [width, colorScheme] of SIZES_AND_THEMES)
       ['queues', 'orders', part],
       ['queues', LONG, part],
     ]);
-    for (const view of [...everywhere(), ...views, ['queues', 'orders', 'schedules', 'nightly']]) {
+    const long = [
+      ['queues', 'orders', 'schedules', 'nightly'],
+      ['keys', 'counter:{wide}'],
+    ];
+    for (const view of [...everywhere(), ...views, ...long]) {
       await go(page, ...view);
       await drawn(page);
       await page.waitForTimeout(100); // until the tables have their rows
