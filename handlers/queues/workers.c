@@ -9,7 +9,7 @@
 
 /*
  * When this daemon last noted a worker of a queue, by a hash of both. Workers of one hash share the
- * WAYS places of its row. If all of these were taken within a second, there is no note.
+ * WAYS places of its row. If all of these were taken within a second, the worker is not noted.
  */
 enum { NOTE_US = 1000000, ROWS = 512, WAYS = 4 };
 static struct noted {

@@ -415,7 +415,7 @@ test('the workers of a queue are listed, and the schedules of all queues', SLOW,
   await rowHas(page, HOSTILE, '1', 's ago');
   await rowHas(page, 'without a name', '0');
   await go(page, 'queues', 'empty', 'workers');
-  await shows(page.getByText('Nobody received from this queue in the last hour.'));
+  await shows(page.getByText('No worker received from this queue in the last hour.'));
   for (const queue of ['mail', 'bills'])
     await api(stage.url, 'PUT', `/queues/${queue}/schedules/often`, { every_ms: 3_600_000, body: 1 });
   await go(page, 'schedules');

@@ -64,7 +64,7 @@ export function openWorkers(page, name) {
 		'More than 1,000 messages are in flight. The numbers are of those whose visibility ends first.',
 	);
 	const none = nothing(
-		'Nobody received from this queue in the last hour.',
+		'No worker received from this queue in the last hour.',
 		sample('POST', `${at}/receive`, { wait_ms: 20000, worker: 'host-1/4711' }),
 	);
 	page.root.append(
