@@ -197,7 +197,7 @@ export function nothing(words, sample) {
 	return el('div', { class: 'card nothing' }, el('p', {}, ...[words].flat()), ...(sample ? [sample] : []));
 }
 
-/** The way back from one thing to the list of its kind. */
+/** The way back from one thing to where it belongs: the parts of that route, or its only one. */
 export function back(to, words) {
-	return el('a', { class: 'back', href: route(to) }, words);
+	return el('a', { class: 'back', href: route(...[to].flat()) }, words);
 }

@@ -2,7 +2,7 @@
 // can be done with some of them.
 import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
-import { buttons, el, route, setText } from './dom.js';
+import { back, buttons, el, route, setText } from './dom.js';
 import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
 import { DUE, dueAt, messageOf, progress, receives } from './message.js';
 import { reasons } from './reasons.js';
@@ -18,7 +18,7 @@ const isDead = ({ state }) => state === 'dead';
 export function openMessage(page, name, id) {
 	const at = path('queues', name);
 	const one = messageOf(page, name, id, offers(page, name));
-	page.root.append(el('a', { class: 'back', href: route('queues', name) }, `The queue ${name}`), one.node);
+	page.root.append(back(['queues', name], `The queue ${name}`), one.node);
 	return async () => one.show(await page.ask('GET', at));
 }
 

@@ -2,7 +2,7 @@
 // browser and as the clocks of its zone show them.
 import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
-import { buttons, el, facts, moment, route, setText } from './dom.js';
+import { back, buttons, el, facts, moment, route, setText } from './dom.js';
 import { duration, exactDuration, expiry, number, parseDuration, plural } from './format.js';
 import { now } from './now.js';
 import { sample } from './sample.js';
@@ -28,8 +28,6 @@ export const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(
 export const isLate = (ms) => now() - ms > LATE_MS;
 /** How long it is until an instant, or for how long its message has not been made. */
 export const dueOrExpiry = (ms) => (isLate(ms) ? `due for ${duration(now() - ms)}` : expiry(ms));
-
-const back = (to, words) => el('a', { class: 'back', href: to }, words);
 
 /** #/queues/NAME/schedules, and the same with an id. */
 export function openSchedules(page, name, id) {
@@ -130,7 +128,7 @@ function openAll(page, name) {
 		el('p', {}, 'There are no schedules: no message of this queue recurs.'),
 		sample(...make(name)),
 	);
-	page.root.append(back(route('queues', name), `The queue ${name}`), el('h2', {}, 'Schedules'), shown.node, none);
+	page.root.append(back(['queues', name], `The queue ${name}`), el('h2', {}, 'Schedules'), shown.node, none);
 	return async () => {
 		isQueuePaused = await readPaused(page, name);
 		const items = await shown.look();
@@ -159,7 +157,7 @@ function openSchedule(page, name, id) {
 	const nextAt = moment();
 	bar.update(latest);
 	page.root.append(
-		back(route('queues', name, 'schedules'), `All schedules of ${name}`),
+		back(['queues', name, 'schedules'], `All schedules of ${name}`),
 		el('h2', {}, id),
 		...(page.write ? [bar.node] : []),
 		el('p', {}, 'Next: ', nextAt.node, ', ', note.node),

@@ -2,7 +2,7 @@
 // something fails.
 import { openAccess } from './access.js';
 import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
-import { el, moment, nothing, route, setText, withCode } from './dom.js';
+import { back, el, moment, nothing, setText, withCode } from './dom.js';
 import { clockOrInstant } from './format.js';
 import { now } from './now.js';
 import { sample } from './sample.js';
@@ -119,7 +119,7 @@ class Page {
 		}
 		if (state && (await exists(state))) return this.shows(state);
 		this.absent.replaceChildren(
-			el('a', { class: 'back', href: route(list) }, 'Back to the list'),
+			back(list, 'Back to the list'),
 			nothing(`There is no ${what} '${name}'.`, make && sample(...make)),
 		);
 		return this.shows(null);

@@ -1,6 +1,6 @@
 // The workers of a queue, which its receives name, and what they have in flight.
 import { path } from './api.js';
-import { el, nothing, route, setText } from './dom.js';
+import { back, el, nothing, setText } from './dom.js';
 import { duration, number, plural } from './format.js';
 import { now } from './now.js';
 import { sample } from './sample.js';
@@ -68,7 +68,7 @@ export function openWorkers(page, name) {
 		sample('POST', `${at}/receive`, { wait_ms: 20000, worker: 'host-1/4711' }),
 	);
 	page.root.append(
-		el('a', { class: 'back', href: route('queues', name) }, `The queue ${name}`),
+		back(['queues', name], `The queue ${name}`),
 		el('h2', {}, 'Workers'),
 		words,
 		shown.node,
