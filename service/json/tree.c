@@ -45,7 +45,10 @@ static bool has_duplicate_key(const struct json *object)
 	return false;
 }
 
-/* For objects with many members. The seed keeps clients from choosing keys that collide. */
+/*
+ * For objects with many members. `places` is a power of two, or the search might not reach an empty
+ * place. The seed keeps clients from choosing keys that collide.
+ */
 static bool has_duplicate_key_hashed(const struct json **table, size_t places, const struct json *object)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)&table ^ (uint64_t)(uintptr_t)table;
@@ -62,7 +65,7 @@ static bool has_duplicate_key_hashed(const struct json **table, size_t places, c
 
 int json_tree_has_duplicate(struct arena *arena, const struct json *object)
 {
-	size_t places = 2 * FEW_MEMBERS;
+	size_t places = 1;
 
 	if (object->count <= FEW_MEMBERS)
 		return has_duplicate_key(object);
