@@ -1,8 +1,8 @@
 /*
  * overview: see overview/overview.h. It asks operations of the contract, as a client does.
  *
- * At most one round of questions is under way. Requests that arrive during a round wait for its
- * answer; requests soon afterwards get the same text. Without a request nothing is asked.
+ * At most one round of questions is under way. Requests that arrive during a round wait for its end;
+ * requests soon afterwards are answered from the same round. Without a request nothing is asked.
  */
 #include "overview/overview.h"
 
@@ -31,12 +31,13 @@ static const char *const names[SOURCES] = { "push", "locks", "queues", "daemon" 
 
 struct waiting {
 	struct request *req;
+	struct overview_get_input in;
 	struct waiting *next;
 };
 
 struct round {
 	struct loop_timer deadline;
-	struct arena arena; /* has the cursors */
+	struct arena arena; /* has the cursors and the findings */
 	struct overview_source sources[SOURCES], groups;
 	struct overview_blocked blocked;
 	size_t blocked_at;            /* the queue whose groups are asked about, or the next one */
@@ -50,10 +51,9 @@ struct round {
 
 static struct round *round_now; /* NULL: no round is under way */
 static struct waiting *waiting;
-static struct arena shared_arena;
-static struct text shared;
+static struct round *shared; /* the last round that ended; NULL at first */
 static int64_t shared_until_us;
-static double shared_up, shared_refusing; /* redis_up and redis_refusing when the answer was made */
+static double shared_up, shared_refusing; /* redis_up and redis_refusing when the round ended */
 
 /* ---- The answer ---- */
 
@@ -110,20 +110,23 @@ static void out_unknown(struct json_out *o, const char *of, struct overview_sour
 	out_close(o);
 }
 
-/* Returns the answer as text; absent if memory ran out. */
-static struct text answer_of(struct round *r, struct arena *arena)
+/* Answers by the round that ended last. */
+static void send(struct request *req, const struct overview_get_input *in)
 {
+	struct round *r = shared;
 	struct json_out o;
 	bool has_groups = !r->lacks_groups && !r->blocked.lacks_queues;
 	bool is_complete = r->groups.state == OVERVIEW_UNKNOWN || (r->groups.state == OVERVIEW_READ && has_groups);
+	enum overview_kind only = in->kind ? (enum overview_kind)(in->kind - 1) : OVERVIEW_KINDS;
 
+	static_assert((int)OVERVIEW_GET_KIND_LOCK_WAITING == (int)OVERVIEW_LOCK_WAITING + 1, "the contract's order");
 	for (size_t i = 0; i < SOURCES; i++)
 		is_complete = is_complete && r->sources[i].state != OVERVIEW_CUT;
-	out_init(&o, arena, 2048);
+	out_init(&o, &req->arena, 2048);
 	out_object(&o, NULL);
 	out_int(&o, "at_ms", r->began_at_ms);
 	out_bool(&o, "complete", is_complete);
-	overview_items_out(&r->items, &o);
+	overview_items_out(&r->items, only, (size_t)in->limit, &o);
 	out_sums(&o, r);
 	out_array(&o, "unknown");
 	for (size_t i = 0; i < SOURCES; i++)
@@ -131,45 +134,38 @@ static struct text answer_of(struct round *r, struct arena *arena)
 	out_unknown(&o, "groups", &r->groups);
 	out_close(&o);
 	out_close(&o);
-	return out_all(&o);
-}
-
-static void send(struct request *req)
-{
-	struct text own = shared.at ? arena_copy(&req->arena, shared.at, shared.len) : shared;
-
-	if (own.at)
-		answer_body(req, 200, "application/json", own);
+	struct text answer = out_all(&o);
+	if (answer.at && !r->arena.failed)
+		answer_body(req, 200, "application/json", answer);
 	else
 		answer_no_memory(req, EFFECT_NONE);
 }
 
 /*
- * An answer is not shared if Redis was lost, came back, or began or ceased to refuse calls after it
- * was made.
+ * A round is not shared if Redis was lost, came back, or began or ceased to refuse calls after it
+ * ended.
  */
 static bool is_fresh(void)
 {
-	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up &&
+	return shared && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up &&
 	       metrics_gauge_now("redis_refusing") == shared_refusing;
 }
 
 static void send_all(void)
 {
 	while (waiting) {
-		struct request *req = waiting->req;
-		waiting = waiting->next; /* `waiting` is in the request's arena */
-		send(req);
+		struct waiting *w = waiting;
+		waiting = w->next;
+		struct request *req = w->req; /* its arena has `w` */
+		send(req, &w->in);
 		request_call_ended(req);
 	}
 }
 
 /* ---- A round ---- */
 
-static void end_round(void)
+static void free_round(struct round *r)
 {
-	struct round *r = round_now;
-
 	if (!r)
 		return;
 	for (size_t i = 0; i < SOURCES; i++)
@@ -178,7 +174,6 @@ static void end_round(void)
 	loop_timer_stop(&r->deadline);
 	arena_free(&r->arena);
 	free(r);
-	round_now = NULL;
 }
 
 static void finish(struct round *r)
@@ -188,13 +183,14 @@ static void finish(struct round *r)
 	int64_t from_us = has_answers ? r->began_us : loop_now_us();
 	int64_t shared_us = (loop_now_us() - from_us) * SHARED_TIMES;
 
-	arena_free(&shared_arena);
-	shared_arena = (struct arena){ 0 };
-	shared = answer_of(r, &shared_arena);
+	free_round(shared);
+	shared = r;
+	round_now = NULL;
 	shared_until_us = from_us + (shared_us > SHARED_US ? shared_us : SHARED_US);
 	shared_up = metrics_gauge_now("redis_up");
 	shared_refusing = metrics_gauge_now("redis_refusing");
-	end_round();
+	if (r->arena.failed)
+		shared_until_us = 0;
 	send_all();
 }
 
@@ -353,6 +349,7 @@ static bool begin_round(void)
 	r->deadline.expired = on_deadline;
 	r->began_us = loop_now_us();
 	r->began_at_ms = loop_wall_ms();
+	r->items.arena = &r->arena;
 	if (!set_deadline(r)) {
 		free(r);
 		return false;
@@ -384,9 +381,8 @@ static bool begin_round(void)
 
 void overview_get(struct request *req, const struct overview_get_input *in)
 {
-	(void)in;
 	if (is_fresh()) {
-		send(req);
+		send(req, in);
 		return;
 	}
 	struct waiting *w = arena_alloc(&req->arena, sizeof(*w));
@@ -394,20 +390,19 @@ void overview_get(struct request *req, const struct overview_get_input *in)
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	*w = (struct waiting){ req, waiting };
+	*w = (struct waiting){ req, *in, waiting };
 	waiting = w;
 	request_expect_answer(req);
 }
 
 void overview_close(void)
 {
-	end_round();
+	free_round(round_now);
+	free_round(shared);
+	round_now = shared = NULL;
 	while (waiting) {
 		struct request *req = waiting->req;
 		waiting = waiting->next;
 		request_call_ended(req);
 	}
-	arena_free(&shared_arena);
-	shared_arena = (struct arena){ 0 };
-	shared = (struct text){ 0 };
 }

@@ -20,14 +20,13 @@ enum {
 static void add_server(struct overview_items *items, enum overview_kind kind, struct text address, struct text error,
 		       int64_t since_at_ms)
 {
-	struct overview_item *item = overview_items_add(items, kind, address, -1);
+	struct overview_item size = { .value = -1, .since_at_ms = since_at_ms };
+	struct overview_item *item = overview_items_add(items, kind, address, size);
 
-	if (!item)
-		return;
-	item->since_at_ms = since_at_ms;
-	overview_items_set_detail(item, "%s cannot be used: %.*s",
-				  kind == OVERVIEW_REDIS_AWAY ? "Redis" : "a server of the Cluster", (int)error.len,
-				  error.at ? error.at : "");
+	if (item)
+		overview_items_set_detail(items, item, "%s cannot be used: %.*s",
+					  kind == OVERVIEW_REDIS_AWAY ? "Redis" : "a server of the Cluster",
+					  (int)error.len, error.at ? error.at : "");
 }
 
 /* Returns the length of the first sentence, which has the reason: some errors of Redis are long. */
@@ -43,15 +42,14 @@ static void add_refusal(struct overview_items *items, const struct json *server)
 {
 	const struct json *refusal = json_tree_member(server, "refusal");
 	struct text code = json_tree_string(refusal, "code"), error = json_tree_string(server, "error");
-	struct overview_item *item = code.at && error.at ? overview_items_add(items, OVERVIEW_REDIS_REFUSES,
-									      json_tree_string(server, "address"), -1)
-							 : NULL;
+	struct text address = json_tree_string(server, "address");
+	struct overview_item size = { .value = -1, .since_at_ms = json_tree_int(refusal, "since_at_ms", 0) };
+	struct overview_item *item =
+		code.at && error.at ? overview_items_add(items, OVERVIEW_REDIS_REFUSES, address, size) : NULL;
 
-	if (!item)
-		return;
-	item->since_at_ms = json_tree_int(refusal, "since_at_ms", 0);
-	overview_items_set_detail(item, "Redis refuses calls: %.*s; GET /problems/%.*s has the remedy",
-				  first_sentence(error), error.at, (int)code.len, code.at);
+	if (item)
+		overview_items_set_detail(items, item, "Redis refuses calls: %.*s; GET /problems/%.*s has the remedy",
+					  first_sentence(error), error.at, (int)code.len, code.at);
 }
 
 /* The servers of --lock-quorum: a lock needs more than half of them. */
@@ -64,17 +62,17 @@ static void add_quorum(struct overview_items *items, const struct json *servers)
 		add_refusal(items, s);
 	}
 	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
-		struct text error = json_tree_string(s, "error");
-		struct overview_item *item =
-			json_tree_is_true(s, "connected")
-				? NULL
-				: overview_items_add(items, OVERVIEW_QUORUM_AWAY, json_tree_string(s, "address"), -1);
-		if (!item)
-			continue;
-		item->since_at_ms = json_tree_int(s, "away_since_at_ms", 0);
-		overview_items_set_detail(item, "%zu of the %zu servers of --lock-quorum can be used%s: %.*s", usable,
-					  servers->count, usable > servers->count / 2 ? "" : ", too few for any lock",
-					  (int)error.len, error.at ? error.at : "");
+		struct text error = json_tree_string(s, "error"), address = json_tree_string(s, "address");
+		struct overview_item size = { .value = -1, .since_at_ms = json_tree_int(s, "away_since_at_ms", 0) };
+		struct overview_item *item = json_tree_is_true(s, "connected")
+						     ? NULL
+						     : overview_items_add(items, OVERVIEW_QUORUM_AWAY, address, size);
+		if (item)
+			overview_items_set_detail(items, item,
+						  "%zu of the %zu servers of --lock-quorum can be used%s: %.*s", usable,
+						  servers->count,
+						  usable > servers->count / 2 ? "" : ", too few for any lock",
+						  (int)error.len, error.at ? error.at : "");
 	}
 }
 
@@ -86,11 +84,12 @@ static void add_permissions(struct overview_items *items, struct text missing)
 
 	if (!missing.at)
 		return;
-	struct overview_item *item = overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, -1);
+	struct overview_item *item =
+		overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, (struct overview_item){ .value = -1 });
 	while (shown < missing.len && missing.at[shown] != ' ')
 		shown--;
 	if (item)
-		overview_items_set_detail(item, "%.*s%s", (int)shown, missing.at,
+		overview_items_set_detail(items, item, "%.*s%s", (int)shown, missing.at,
 					  shown < missing.len ? " and more, which GET /readyz names" : "");
 }
 
@@ -99,11 +98,11 @@ static bool add_memory(struct overview_items *items, struct text name, const cha
 		       long long used, long long most, int percent)
 {
 	bool is_full = most > 0 && used > most / 100 * percent;
-	struct overview_item *item =
-		is_full ? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1)) : NULL;
+	struct overview_item size = { .value = used / (most / 100 + 1) };
+	struct overview_item *item = is_full ? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, size) : NULL;
 
 	if (item)
-		overview_items_set_detail(item, "%s %lld of the %lld bytes of %s", of, used, most, bound);
+		overview_items_set_detail(items, item, "%s %lld of the %lld bytes of %s", of, used, most, bound);
 	return is_full;
 }
 

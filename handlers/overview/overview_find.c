@@ -47,22 +47,22 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 	long long oldest_ms = json_tree_int(queue, "oldest_ready_ms", -1), ready = json_tree_int(queue, "ready", 0);
 	long long in_flight = json_tree_int(queue, "in_flight", 0);
 	bool is_paused = json_tree_is_true(queue, "paused");
-	struct overview_item *item = oldest_ms > (is_paused ? PAUSED_MS : OLD_MS)
-					     ? overview_items_add(items, OVERVIEW_MESSAGES_WAITING, name, oldest_ms)
-					     : NULL;
+	enum overview_kind kind = is_paused ? OVERVIEW_QUEUE_PAUSED : OVERVIEW_MESSAGES_WAITING;
+	struct overview_item size = { .value = oldest_ms, .count = ready, .since_at_ms = now_ms - oldest_ms };
+	struct overview_item *item =
+		oldest_ms > (is_paused ? PAUSED_MS : OLD_MS) ? overview_items_add(items, kind, name, size) : NULL;
 
 	if (!item)
 		return;
-	item->since_at_ms = now_ms - oldest_ms;
 	if (is_paused)
-		overview_items_set_detail(item, "%lld message%s %s due, and the queue is paused", ready, plural(ready),
-					  verb(ready));
+		overview_items_set_detail(items, item, "%lld message%s %s due, and the queue is paused", ready,
+					  plural(ready), verb(ready));
 	else if (in_flight == 0)
-		overview_items_set_detail(item, "%lld message%s %s due, and none is in flight", ready, plural(ready),
-					  verb(ready));
+		overview_items_set_detail(items, item, "%lld message%s %s due, and none is in flight", ready,
+					  plural(ready), verb(ready));
 	else
-		overview_items_set_detail(item, "%lld message%s %s due, and %lld %s in flight", ready, plural(ready),
-					  verb(ready), in_flight, verb(in_flight));
+		overview_items_set_detail(items, item, "%lld message%s %s due, and %lld %s in flight", ready,
+					  plural(ready), verb(ready), in_flight, verb(in_flight));
 }
 
 static int shown_id(struct text id)
@@ -70,43 +70,46 @@ static int shown_id(struct text id)
 	return (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID);
 }
 
-/* Adds the reason and the worker of a failed delivery, if its message is still there. */
-static void add_reason(struct overview_item *item, const struct json *message)
+/* Writes ": REASON (WORKER)" of a failed delivery, if its message is still there. */
+static const char *reason_of(const struct json *message, char *to, size_t size)
 {
 	struct text reason = json_tree_string(message, "reason"), worker = json_tree_string(message, "worker");
-	size_t len = strlen(item->detail);
-	char *end = item->detail + len;
+	bool has_worker = reason.at && worker.at;
 
+	*to = '\0';
 	if (reason.at)
-		len += (size_t)snprintf(end, sizeof(item->detail) - len, ": %.*s", (int)reason.len, reason.at);
-	if (reason.at && worker.at && len < sizeof(item->detail))
-		snprintf(item->detail + len, sizeof(item->detail) - len, " (%.*s)", (int)worker.len, worker.at);
+		snprintf(to, size, ": %.*s%s%.*s%s", (int)reason.len, reason.at, has_worker ? " (" : "",
+			 has_worker ? (int)worker.len : 0, has_worker ? worker.at : "", has_worker ? ")" : "");
+	return to;
 }
 
 /* Work that fails, before its messages are dead letters: most of it, or one message of many. */
 static void add_failing(struct overview_items *items, const struct json *queue, struct text name)
 {
 	const struct json *recent = json_tree_member(queue, "recent"), *most = json_tree_member(queue, "most_failed");
+	const struct json *last = json_tree_member(queue, "last_failed");
 	long long failed = json_tree_int(recent, "failed", 0), done = json_tree_int(recent, "acknowledged", 0);
 	long long receives = json_tree_int(most, "receives", 0);
-	struct text id = json_tree_string(most, "id");
+	struct overview_item size = { .value = failed, .count = failed, .message_id = json_tree_string(last, "id") };
+	char reason[OVERVIEW_DETAIL_BYTES];
 	struct overview_item *item;
 
 	if (failed >= (done ? FAILING : FAILING_ALL) && failed > done) {
-		item = overview_items_add(items, OVERVIEW_WORK_FAILING, name, failed);
-		if (!item)
-			return;
-		overview_items_set_detail(
-			item, "%lld deliveries failed within 150 s, and %lld %s acknowledged; the last failed", failed,
-			done, done == 1 ? "was" : "were");
-		add_reason(item, json_tree_member(queue, "last_failed"));
+		item = overview_items_add(items, OVERVIEW_WORK_FAILING, name, size);
+		if (item)
+			overview_items_set_detail(
+				items, item,
+				"%lld deliveries failed within 150 s, and %lld %s acknowledged; the last failed%s",
+				failed, done, done == 1 ? "was" : "were", reason_of(last, reason, sizeof(reason)));
 	} else if (receives >= FAILING_ONE) {
-		item = overview_items_add(items, OVERVIEW_MESSAGE_FAILING, name, receives);
-		if (!item)
-			return;
-		overview_items_set_detail(item, "message %.*s was delivered %lld times, and failed", shown_id(id),
-					  id.at, receives);
-		add_reason(item, most);
+		size = (struct overview_item){ .value = receives,
+					       .count = 1,
+					       .message_id = json_tree_string(most, "id") };
+		item = overview_items_add(items, OVERVIEW_MESSAGE_FAILING, name, size);
+		if (item)
+			overview_items_set_detail(items, item, "message %.*s was delivered %lld times, and failed%s",
+						  shown_id(size.message_id), size.message_id.at, receives,
+						  reason_of(most, reason, sizeof(reason)));
 	}
 }
 
@@ -117,13 +120,14 @@ static void add_hanging(struct overview_items *items, const struct json *queue, 
 	int64_t since_at_ms = json_tree_int(hanging, "received_at_ms", 0);
 	struct text id = json_tree_string(hanging, "id"), worker = json_tree_string(hanging, "worker");
 	long long blocked = json_tree_int(queue, "blocked", 0);
-	struct overview_item *item =
-		since_at_ms ? overview_items_add(items, OVERVIEW_WORK_HANGING, name, now_ms - since_at_ms) : NULL;
+	struct overview_item size = {
+		.value = now_ms - since_at_ms, .count = 1 + blocked, .since_at_ms = since_at_ms, .message_id = id
+	};
+	struct overview_item *item = since_at_ms ? overview_items_add(items, OVERVIEW_WORK_HANGING, name, size) : NULL;
 
 	if (!item)
 		return;
-	item->since_at_ms = since_at_ms;
-	overview_items_set_detail(item,
+	overview_items_set_detail(items, item,
 				  "%.*s extends message %.*s without an end; %lld message%s of the queue %s blocked",
 				  worker.at ? (int)worker.len : (int)sizeof("a worker") - 1,
 				  worker.at ? worker.at : "a worker", shown_id(id), id.at, blocked, plural(blocked),
@@ -137,13 +141,12 @@ static void add_missed(struct overview_items *items, const struct json *queue, s
 
 	if (now_ms - at_ms <= (is_paused ? PAUSED_MS : LATE_MS))
 		return;
-	struct overview_item *item = overview_items_add(items, OVERVIEW_SCHEDULE_MISSED, name, now_ms - at_ms);
-	if (!item)
-		return;
-	item->since_at_ms = at_ms;
-	overview_items_set_detail(item, "a schedule is due, and %s",
-				  is_paused ? "the queue is paused"
-					    : "no worker receives from the queue to make its message");
+	struct overview_item size = { .value = now_ms - at_ms, .since_at_ms = at_ms };
+	struct overview_item *item = overview_items_add(items, OVERVIEW_SCHEDULE_MISSED, name, size);
+	if (item)
+		overview_items_set_detail(items, item, "a schedule is due, and %s",
+					  is_paused ? "the queue is paused"
+						    : "no worker receives from the queue to make its message");
 }
 
 static bool is_worse(const struct overview_blocked_queue *a, const struct overview_blocked_queue *b)
@@ -195,10 +198,11 @@ void overview_find_queue(struct overview_items *items, struct overview_blocked *
 {
 	struct text name = json_tree_string(queue, "name");
 	long long dead = json_tree_int(queue, "dead", 0);
-	struct overview_item *item = dead > 0 ? overview_items_add(items, OVERVIEW_DEAD_LETTERS, name, dead) : NULL;
+	struct overview_item size = { .value = dead, .count = dead };
+	struct overview_item *item = dead > 0 ? overview_items_add(items, OVERVIEW_DEAD_LETTERS, name, size) : NULL;
 
 	if (item)
-		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
+		overview_items_set_detail(items, item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
 					  plural(dead), dead == 1 ? "s" : "");
 	add_failing(items, queue, name);
 	add_hanging(items, queue, name, now_ms);
@@ -265,16 +269,20 @@ void overview_find_groups(struct overview_items *items, const struct overview_bl
 
 	if (!is_old && (has_all || !queue->is_idle))
 		return;
-	struct overview_item *item = overview_items_add(items, OVERVIEW_GROUPS_BLOCKED, text_of(queue->name), n);
+	struct overview_item size = { .value = n, .count = n };
+	if (is_old)
+		size.since_at_ms = still->oldest_at_ms;
+	if (is_old)
+		size.until_ms = still->until_ms;
+	struct overview_item *item = overview_items_add(items, OVERVIEW_GROUPS_BLOCKED, text_of(queue->name), size);
 	if (!item)
 		return;
 	if (!is_old) {
-		overview_items_set_detail(item, "%lld message%s %s due, and %s", n, plural(n), verb(n), waits(n));
+		overview_items_set_detail(items, item, "%lld message%s %s due, and %s", n, plural(n), verb(n),
+					  waits(n));
 		return;
 	}
-	item->since_at_ms = still->oldest_at_ms;
-	item->until_ms = still->until_ms;
-	overview_items_set_detail(item,
+	overview_items_set_detail(items, item,
 				  "%lld message%s %s due, and %s: %lld %s paused, %lld limited, %lld in a backoff; "
 				  "the oldest waits for group %s",
 				  n, plural(n), verb(n), waits(n), still->paused, verb(still->paused), still->limited,
@@ -301,21 +309,22 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 	 */
 	bool is_kept = json_tree_int(lock, "expires_at_ms", now_ms) - now_ms <= OLD_MS && waiters <= CROWD;
 
+	struct overview_item size = { .value = longest_ms, .count = waiters, .since_at_ms = now_ms - longest_ms };
+
 	sums->locks++;
 	sums->waiters += waiters;
 	struct overview_item *item =
 		longest_ms > LATE_MS && !is_kept
-			? overview_items_add(items, OVERVIEW_LOCK_WAITING, json_tree_string(lock, "name"), longest_ms)
+			? overview_items_add(items, OVERVIEW_LOCK_WAITING, json_tree_string(lock, "name"), size)
 			: NULL;
 	if (!item)
 		return;
-	item->since_at_ms = now_ms - longest_ms;
 	if (holders > 1)
-		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %lld clients %s", waiters,
-					  plural(waiters), waiters == 1 ? "s" : "", holders,
+		overview_items_set_detail(items, item, "%lld request%s wait%s for the lock, which %lld clients %s",
+					  waiters, plural(waiters), waiters == 1 ? "s" : "", holders,
 					  is_held_long ? "have shared for more than a minute" : "share");
 	else
-		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %.*s %s", waiters,
+		overview_items_set_detail(items, item, "%lld request%s wait%s for the lock, which %.*s %s", waiters,
 					  plural(waiters), waiters == 1 ? "s" : "",
 					  (int)(owner.at ? owner.len : sizeof("another client") - 1),
 					  owner.at ? owner.at : "another client",
@@ -336,22 +345,21 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 	 */
 	bool is_of_program = !text_is(trouble, "not_received");
 	long long failed = json_tree_int(target, "failed_in_a_row", 0);
-	struct overview_item *item = NULL;
+	struct overview_item *item = NULL, size = { .value = -1, .until_ms = json_tree_int(target, "until_ms", 0) };
 
 	(void)now_ms;
 	sums->targets++;
 	sums->backing_off += backs_off;
 	if (backs_off && is_of_program)
-		item = overview_items_add(items, OVERVIEW_PUSH_BACKING_OFF, name, -1);
+		item = overview_items_add(items, OVERVIEW_PUSH_BACKING_OFF, name, size);
 	else if (failed >= FAILING)
-		item = overview_items_add(items, OVERVIEW_PUSH_FAILING, name, -1);
+		item = overview_items_add(items, OVERVIEW_PUSH_FAILING, name, size);
 	if (!item)
 		return;
-	item->until_ms = json_tree_int(target, "until_ms", 0);
 	if (backs_off && is_of_program)
-		overview_items_set_detail(item, "nothing is sent to %.*s for a while: %.*s", (int)url.len, url.at,
-					  (int)reason.len, reason.at ? reason.at : "");
-	else
-		overview_items_set_detail(item, "the last %lld requests to %.*s failed: %.*s", failed, (int)url.len,
+		overview_items_set_detail(items, item, "nothing is sent to %.*s for a while: %.*s", (int)url.len,
 					  url.at, (int)reason.len, reason.at ? reason.at : "");
+	else
+		overview_items_set_detail(items, item, "the last %lld requests to %.*s failed: %.*s", failed,
+					  (int)url.len, url.at, (int)reason.len, reason.at ? reason.at : "");
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/text.h"
+#include "core/arena.h"
 #include "json/out.h"
 
 /* The kinds in the order of the contract's enum, the worst first. */
@@ -27,39 +27,53 @@ enum overview_kind {
 	OVERVIEW_DEAD_LETTERS,
 	OVERVIEW_MESSAGE_FAILING,
 	OVERVIEW_MESSAGES_WAITING,
+	OVERVIEW_QUEUE_PAUSED,
 	OVERVIEW_GROUPS_BLOCKED,
 	OVERVIEW_SCHEDULE_MISSED,
 	OVERVIEW_LOCK_WAITING,
 	OVERVIEW_KINDS
 };
 
-enum { OVERVIEW_NAME_BYTES = 256, OVERVIEW_DETAIL_BYTES = 320, OVERVIEW_MOST_OF_KIND = 20, OVERVIEW_MOST = 100 };
+enum { OVERVIEW_NAME_BYTES = 256, OVERVIEW_DETAIL_BYTES = 320, OVERVIEW_MOST_OF_KIND = 1000 };
 
 struct overview_item {
-	int64_t value;                  /* -1: the item has no number */
-	int64_t since_at_ms;            /* 0: unknown */
-	int64_t until_ms;               /* 0: none, or unknown */
-	char name[OVERVIEW_NAME_BYTES]; /* "": the daemon itself */
-	char detail[OVERVIEW_DETAIL_BYTES];
+	int64_t value;       /* -1: the item has no number */
+	int64_t count;       /* of messages, deliveries or requests; 0: none */
+	int64_t since_at_ms; /* 0: unknown */
+	int64_t until_ms;    /* 0: none, or unknown */
+	struct text name;    /* absent: the daemon itself */
+	struct text message_id, detail;
+	double weight; /* how bad it is beside others of its kind; set by overview_items_add */
+};
+
+struct overview_list {
+	struct overview_item *at; /* the worst OVERVIEW_MOST_OF_KIND, and perhaps others */
+	size_t stored, room;
+	double least;               /* an item of less weight is not stored */
+	int64_t found;              /* all items, stored or not */
+	int64_t count, since_at_ms; /* the sum, and the earliest, of all items */
 };
 
 struct overview_items {
-	struct overview_item of[OVERVIEW_KINDS][OVERVIEW_MOST_OF_KIND];
-	size_t count[OVERVIEW_KINDS]; /* stored items of each kind */
-	int64_t found;                /* all items, stored or not */
+	struct arena *arena; /* (ref) has the items */
+	struct overview_list of[OVERVIEW_KINDS];
 };
 
 /*
- * Adds an item; a long name is cut. Returns NULL if all stored items of the kind are worse. The
- * item is counted even then.
+ * Adds an item with the `value`, `count` and `since_at_ms` of `size`; its texts are copied. Returns
+ * NULL if enough items of the kind are worse, or memory ran out. The item is counted even then.
  */
 struct overview_item *overview_items_add(struct overview_items *items, enum overview_kind kind, struct text name,
-					 int64_t value);
+					 struct overview_item size);
 
-void overview_items_set_detail(struct overview_item *item, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* A text of more than OVERVIEW_DETAIL_BYTES is cut. */
+void overview_items_set_detail(const struct overview_items *items, struct overview_item *item, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* Sorts the items, and writes `finding_count` and `findings` into an open object. */
-void overview_items_out(struct overview_items *items, struct json_out *o);
+/*
+ * Sorts the items, and writes `finding_count`, `kinds` and `findings` into an open object: at most
+ * `limit` of each kind, or of `only` if it is a kind.
+ */
+void overview_items_out(struct overview_items *items, enum overview_kind only, size_t limit, struct json_out *o);
 
 #endif

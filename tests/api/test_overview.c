@@ -112,13 +112,59 @@ TEST(all_that_waits_is_found)
 	assert_int_equal(int_at(a, "/finding_count"), 5); /* none about a lock, nor yet about a paused queue */
 	*redis_clock_us += 3600000000;
 	assert_int_equal(int_at(a = look(), "/finding_count"), 7);
-	static const char *const order[] = { "dead_letters",     "dead_letters",   "messages_waiting",
-					     "messages_waiting", "groups_blocked", "schedule_missed",
-					     "schedule_missed" };
+	static const char *const order[] = { "dead_letters",   "dead_letters",    "messages_waiting", "queue_paused",
+					     "groups_blocked", "schedule_missed", "schedule_missed" };
 	for (size_t i = 0; i < COUNT(order); i++)
 		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
 	assert_string_equal(text_at(a, "/findings/6/name"), "shut");
 	assert_string_equal(text_at(a, "/findings/6/detail"), "a schedule is due, and the queue is paused");
+}
+
+/* The row of a kind; NULL without one. */
+static const json_t *row(struct answer a, const char *kind)
+{
+	const json_t *list = json_at(a, "/kinds");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0)
+			return json_array_get(list, i);
+	return NULL;
+}
+
+/* 60 queues with a message each hide neither the queue with ten, nor a pause that was forgotten. */
+TEST(one_kind_hides_no_other)
+{
+	char queue[32];
+
+	done("POST", "/queues/newsletter/messages", "{\"messages\":[{\"body\":1},{\"body\":2}]}");
+	done("PATCH", "/queues/newsletter", "{\"paused\":true}");
+	*redis_clock_us += 3600000000;
+	for (int i = 0; i < 60; i++) {
+		snprintf(queue, sizeof(queue), "/queues/q%d/messages", i);
+		done("POST", queue, "{\"body\":1}");
+	}
+	*redis_clock_us += 5000000;
+	done("POST", "/queues/payments/messages",
+	     "{\"messages\":[{\"body\":1},{\"body\":1},{\"body\":1},{\"body\":1},{\"body\":1}]}");
+	*redis_clock_us += 61000000;
+	struct answer a = look();
+	assert_int_equal(int_at(a, "/finding_count"), 62);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 21);
+	assert_int_equal(number(row(a, "messages_waiting"), "finding_count"), 61);
+	assert_int_equal(number(row(a, "messages_waiting"), "count"), 65);
+	assert_int_equal(number(row(a, "messages_waiting"), "since_at_ms"), server_now_ms(&redis) - 66000);
+	assert_text(finding(a, "messages_waiting"), "name", "payments"); /* although others wait for longer */
+	assert_int_equal(number(finding(a, "messages_waiting"), "count"), 5);
+	assert_text(finding(a, "queue_paused"), "name", "newsletter");
+	assert_int_equal(number(row(a, "queue_paused"), "count"), 2);
+	a = http(client, "GET", "/overview?kind=queue_paused", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 1);
+	assert_int_equal(json_array_size(json_at(a, "/kinds")), 2);
+	a = http(client, "GET", "/overview?kind=messages_waiting&limit=1000", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 61);
+	a = http(client, "GET", "/overview?limit=1", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 2);
+	assert_problem(http(client, "GET", "/overview?kind=paused", NULL), 400, "invalid_value", "none");
 }
 
 static void send_of_group(const char *queue, const char *group, int count)
@@ -501,6 +547,11 @@ TEST(ten_thousand_queues_are_bounded)
 	assert_true(daemon_is_sanitized() ? count > 0 : bool_at(a, "/complete") && count >= MANY);
 	assert_int_equal(int_at(a, "/queues/dead"), int_at(a, "/finding_count"));
 	assert_int_equal(json_array_size(json_at(a, "/findings")), 20);
+	assert_int_equal(number(row(a, "dead_letters"), "count"), int_at(a, "/queues/dead"));
+	if (count >= MANY) {
+		a = http(client, "GET", "/overview?kind=dead_letters&limit=1000", NULL);
+		assert_int_equal(json_array_size(json_at(a, "/findings")), 1000);
+	}
 	seen_at_ms = int_at(a, "/at_ms");
 	assert_int_equal(int_at(overview(), "/at_ms"), seen_at_ms);
 	assert_true(metric_value(&d, "loop_longest_iteration_seconds") * 1000 < (double)patience_ms(250));

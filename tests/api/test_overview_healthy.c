@@ -86,7 +86,7 @@ TEST(a_queue_that_is_paused_on_purpose)
 	assert_int_equal(int_at(a, "/queues/paused"), 1);
 	*redis_clock_us += 110000000;
 	a = look();
-	assert_true(is_found(a, "messages_waiting"));
+	assert_true(is_found(a, "queue_paused"));
 	assert_true(is_found(a, "schedule_missed"));
 }
 
