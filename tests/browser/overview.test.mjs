@@ -19,12 +19,17 @@ async function api(url, method, path, body, ...statuses) {
   return answer.json();
 }
 
+/** A queue with `count` dead letters. */
+async function fail(url, queue, count) {
+  await api(url, 'POST', `/queues/${queue}/messages`, { messages: Array(count).fill({ body: 1 }) });
+  const { messages } = await api(url, 'POST', `/queues/${queue}/receive`, { limit: count });
+  for (const { receipt } of messages)
+    await api(url, 'POST', `/queues/${queue}/deliveries/${receipt}/reject`, { dead: true });
+}
+
 /** A queue with dead letters, one with an old message, a lock with a waiter, a full limit. */
 async function trouble(url) {
-  await api(url, 'POST', '/queues/dead/messages', { messages: [{ body: 1 }, { body: 2 }] });
-  const { messages } = await api(url, 'POST', '/queues/dead/receive', { limit: 2 });
-  for (const { receipt } of messages)
-    await api(url, 'POST', `/queues/dead/deliveries/${receipt}/reject`, { dead: true });
+  await fail(url, 'dead', 2);
   await api(url, 'POST', '/queues/old/messages', { body: 1 });
   await api(url, 'POST', '/locks/busy', { ttl_ms: 600_000 });
   for (let i = 0; i < 20; i++)
@@ -128,6 +133,36 @@ test('lists that a token may not read are named, and the rest is shown', SLOW, a
   assert.equal(await page.getByText('Nothing needs a person').isVisible(), false);
 });
 
+test('many findings of a kind are one row, which opens, and a page has all', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  for (let n = 0; n < 25; n++) await fail(stage.url, `q${n}`, 1);
+  const page = await stage.visit('/ui');
+  const row = page.locator('.findings li', { hasText: 'Dead letters' });
+  await row.filter({ hasText: '25 messages' }).waitFor({ state: 'visible' });
+  assert.equal(await page.locator('.findings li').count(), 1);
+  await row.getByRole('button', { name: '25 queues' }).click();
+  assert.equal(await page.locator('.findings li.part').count(), 21);
+  await page.getByRole('link', { name: 'All 25' }).click();
+  await page.getByRole('heading', { name: 'Dead letters' }).waitFor({ state: 'visible' });
+  await until(async () => (await page.locator('.findings li').count()) === 25);
+  await page.getByRole('link', { name: 'Back to the overview' }).click();
+  await row.getByRole('button', { name: '25 queues' }).waitFor({ state: 'visible' });
+  stage.assertClean();
+});
+
+test('sums are of all queues, also of those beyond the 500 that are listed', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  for (let n = 0; n < 520; n++) await api(stage.url, 'PUT', `/queues/a-${n}`, {});
+  await fail(stage.url, 'zz-payments', 3);
+  const page = await stage.visit('/ui#/queues');
+  const sum = page.locator('.tiles > div', { has: page.locator('dt', { hasText: /^Dead$/ }) });
+  await sum.filter({ hasText: '3' }).waitFor({ state: 'visible' });
+  await page.getByText('The table has 500 queues of 521, and sorts these.').waitFor({ state: 'visible' });
+  stage.assertClean();
+});
+
 test('while Redis is away nothing is shown as 0, and the page is red', SLOW, async (t) => {
   const stage = await open();
   t.after(() => stage.close());
@@ -136,15 +171,17 @@ test('while Redis is away nothing is shown as 0, and the page is red', SLOW, asy
   await has(page, 'Dead letters', '2');
   const answer = await api(stage.url, 'GET', '/overview');
   const unknown = ['queues', 'locks'].map((of) => ({ of, code: 'redis_unavailable', detail: 'Redis does not answer' }));
-  const away = { severity: 'error', name: 'redis:6379', value: null, unit: null, since_at_ms: null, until_ms: null };
-  const findings = [{ kind: 'redis_away', detail: 'Redis cannot be used: refused', ...away }];
-  const json = { ...answer, queues: null, locks: null, unknown, findings, finding_count: 1 };
-  await page.route(/\/overview$/, (route) => route.fulfill({ json }));
+  const away = { kind: 'redis_away', severity: 'error', count: null, since_at_ms: null };
+  const kinds = [{ ...away, finding_count: 1 }];
+  const one = { name: 'redis:6379', value: null, unit: null, message_id: null, until_ms: null };
+  const findings = [{ ...away, ...one, detail: 'Redis cannot be used: refused' }];
+  const json = { ...answer, queues: null, locks: null, unknown, kinds, findings, finding_count: 1 };
+  await page.route(/\/overview\b/, (route) => route.fulfill({ json }));
   await page.locator('.findings li.error', { hasText: 'Redis is away' }).waitFor({ state: 'visible' });
   for (const title of ['Dead letters', 'Messages due', 'Waiting for locks'])
     await has(page, title, /not known.*Redis does not answer/s);
-  await page.unroute(/\/overview$/);
-  await page.route(/\/overview$/, (route) => route.fulfill({ json: { ...answer, complete: false } }));
+  await page.unroute(/\/overview\b/);
+  await page.route(/\/overview\b/, (route) => route.fulfill({ json: { ...answer, complete: false } }));
   await has(page, 'Dead letters', 'at least 2');
   await page.locator('.findings li.unknown', { hasText: 'Not everything could be looked at' }).waitFor({ state: 'visible' });
   stage.assertClean();

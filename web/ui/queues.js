@@ -1,6 +1,7 @@
 // Queues: how deep they are, how old their oldest message is, and how they change.
+import { Gone } from './api.js';
 import { buttons, el, keyed, moment, route, setText } from './dom.js';
-import { duration, number } from './format.js';
+import { duration, number, plural } from './format.js';
 import { listing } from './listing.js';
 import { now } from './now.js';
 import { openMessage } from './messages.js';
@@ -63,8 +64,11 @@ function openAll(page) {
 			...(page.write ? [{ title: '', kind: 'actions few', make: buttons(...actions(page)) }] : []),
 		],
 	});
-	const sums = el('dl', { class: 'tiles narrow', 'aria-label': 'All queues that are listed' });
-	page.root.append(sums);
+	const sums = el('dl', { class: 'tiles narrow', 'aria-label': 'Sums' });
+	const part = el('p', { class: 'muted', hidden: true });
+	page.root.append(sums, part);
+	let listed = [];
+	let isPart = false;
 	const look = listing(page, {
 		what: 'queues',
 		where: '/queues',
@@ -75,14 +79,38 @@ function openAll(page) {
 			show(items, around) {
 				rates.add(items);
 				all.show(items, around);
-				sums.hidden = items.length === 0;
-				keyed(sums, totals(items, around), ([name]) => name, tile);
+				listed = items;
+				isPart = Boolean(around.more || around.before);
 			},
 		},
 		none: 'No queue has been used.',
 		make: make('example'),
 	});
-	return look;
+	return async () => {
+		await look();
+		const known = isPart ? await sumsOfAll(page) : null;
+		sums.hidden = listed.length === 0;
+		keyed(sums, known ?? totals(listed, isPart), ([name]) => name, tile);
+		part.hidden = !isPart;
+		const whose = known ? 'The sums are of all queues. ' : '';
+		const those = `${plural(listed.length, 'queue')} of ${known ? known[0][1] : 'more'}`;
+		setText(part, `${whose}The table has ${those}, and sorts these. The overview finds the worst of all.`);
+	};
+}
+
+/** The sums of all queues, which are more than the list has; null where this token may not have them. */
+async function sumsOfAll(page) {
+	try {
+		const { queues, complete } = await page.ask('GET', '/overview?limit=1');
+		if (!queues) return null;
+		const least = complete ? '' : 'at least ';
+		return [['Queues', 'count'], ...STATES.map((state) => [title(state), state]), ['Paused', 'paused']]
+			.filter(([, of]) => of in queues)
+			.map(([name, of]) => [name, `${least}${number(queues[of])}`]);
+	} catch (error) {
+		if (error instanceof Gone) throw error;
+		return null;
+	}
 }
 
 /** The name, and whether the queue is paused. */
@@ -122,15 +150,14 @@ function count(state) {
 	};
 }
 
-function totals(items, { more, before }) {
-	const part = more || before ? ' (of these)' : '';
+function totals(items, isPart) {
 	const oldest = items.reduce((most, one) => Math.max(most, one.oldest_ready_ms ?? -1), -1);
 	return [
-		[`Queues${part}`, number(items.length)],
+		['Queues', number(items.length)],
 		...STATES.map((state) => [title(state), number(items.reduce((sum, one) => sum + one[state], 0))]),
 		['Oldest ready', oldest < 0 ? '–' : duration(oldest)],
 		['Paused', number(items.filter((one) => one.paused).length)],
-	];
+	].map(([name, value]) => [isPart ? `${name} (of these)` : name, value]);
 }
 
 function tile([name]) {

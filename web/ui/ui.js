@@ -7,6 +7,7 @@ import { clockOrInstant } from './format.js';
 import { now } from './now.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
+import * as findings from './findings.js';
 import { finder, isTyped } from './finder.js';
 import * as geo from './geo.js';
 import * as keys from './keys.js';
@@ -74,6 +75,7 @@ const GROUPS = [
 ];
 const VIEWS = new Map(GROUPS.flatMap(([, views]) => views));
 const TITLES = [...VIEWS].map(([view, { title }]) => [view, title]);
+VIEWS.set('findings', { title: 'Findings', ...findings }); // not in the menu: the overview leads to it
 // What is known of the daemon with a token that lacks info:read.
 const HIDDEN = { version: '', options: {} };
 
