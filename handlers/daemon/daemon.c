@@ -86,6 +86,7 @@ static void out_nodes(struct json_out *o, const char *key, bool (*info_at)(size_
 		out_int(o, "connections", node.connections);
 		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
 		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
+		out_int_or_null(o, "clock_offset_ms", node.has_clock, node.clock_offset_ms);
 		if (has_slots)
 			out_int(o, "slots", node.slots);
 		out_close(o);

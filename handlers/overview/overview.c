@@ -119,7 +119,7 @@ static void send(struct request *req, const struct overview_get_input *in)
 	bool is_complete = r->groups.state == OVERVIEW_UNKNOWN || (r->groups.state == OVERVIEW_READ && has_groups);
 	enum overview_kind only = in->kind ? (enum overview_kind)(in->kind - 1) : OVERVIEW_KINDS;
 
-	static_assert((int)OVERVIEW_GET_KIND_LOCK_WAITING == (int)OVERVIEW_LOCK_WAITING + 1, "the contract's order");
+	static_assert((int)OVERVIEW_GET_KIND_CLOCK_OFF == (int)OVERVIEW_CLOCK_OFF + 1, "the contract's order");
 	for (size_t i = 0; i < SOURCES; i++)
 		is_complete = is_complete && r->sources[i].state != OVERVIEW_CUT;
 	out_init(&o, &req->arena, 2048);

@@ -15,6 +15,7 @@ enum {
 	 */
 	REQUESTS_NEARLY_FULL_PERCENT = 80,
 	SHOWN_BYTES = 270, /* of a list of permissions */
+	CLOCK_MS = 2000,
 };
 
 static void add_server(struct overview_items *items, enum overview_kind kind, struct text address, struct text error,
@@ -52,6 +53,22 @@ static void add_refusal(struct overview_items *items, const struct json *server)
 					  first_sentence(error), error.at, (int)code.len, code.at);
 }
 
+/* A lock lasts by Redis's clock, and a program computes instants by the clock of its machine. */
+static void add_clock(struct overview_items *items, const struct json *server)
+{
+	int64_t offset_ms = json_tree_int(server, "clock_offset_ms", 0);
+	long long off_ms = offset_ms < 0 ? -offset_ms : offset_ms;
+	struct overview_item size = { .value = off_ms };
+	struct overview_item *item = off_ms > CLOCK_MS ? overview_items_add(items, OVERVIEW_CLOCK_OFF,
+									    json_tree_string(server, "address"), size)
+						       : NULL;
+
+	if (item)
+		overview_items_set_detail(items, item,
+					  "the clock of Redis is %lld ms %s the clock of the daemon's machine", off_ms,
+					  offset_ms < 0 ? "behind" : "ahead of");
+}
+
 /* The servers of --lock-quorum: a lock needs more than half of them. */
 static void add_quorum(struct overview_items *items, const struct json *servers)
 {
@@ -60,6 +77,7 @@ static void add_quorum(struct overview_items *items, const struct json *servers)
 	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
 		usable += json_tree_is_true(s, "connected");
 		add_refusal(items, s);
+		add_clock(items, s);
 	}
 	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
 		struct text error = json_tree_string(s, "error"), address = json_tree_string(s, "address");
@@ -116,6 +134,7 @@ static void add_usable(struct overview_items *items, const struct json *server)
 
 	if (!is_full || !text_is(code, problem_row(P_REDIS_OUT_OF_MEMORY)->code))
 		add_refusal(items, server);
+	add_clock(items, server);
 }
 
 void overview_find_daemon(struct overview_items *items, const struct json *info)

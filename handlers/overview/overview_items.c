@@ -26,6 +26,7 @@ static const struct {
 	[OVERVIEW_GROUPS_BLOCKED] = { "groups_blocked", "warning", "messages" },
 	[OVERVIEW_SCHEDULE_MISSED] = { "schedule_missed", "warning", "ms" },
 	[OVERVIEW_LOCK_WAITING] = { "lock_waiting", "warning", "ms" },
+	[OVERVIEW_CLOCK_OFF] = { "clock_off", "warning", "ms" },
 };
 
 /* Ten messages that have waited for a minute are worse than one that has waited for five. */

@@ -169,8 +169,11 @@ static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (c->script)
+	if (c->script) {
 		req->now_ms = now_ms_of(c, reply);
+		if (!c->redis.at_replica)
+			node_learn_clock(c->redis.node, req->now_ms, req->pending.sent_us);
+	}
 	count_record(c, reply);
 	if (c->redis.at_replica)
 		metrics_count(METRIC_replica_reads);

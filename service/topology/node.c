@@ -37,6 +37,21 @@ struct redis_memory node_memory(const struct redis_node *n)
 	return newest;
 }
 
+void node_learn_clock(struct redis_node *n, int64_t redis_ms, int64_t sent_us)
+{
+	int64_t now_us = loop_now_us();
+
+	if (n->clock_read_us > 0 && now_us - n->clock_read_us < NODE_CLOCK_US)
+		return;
+	int64_t wall_ms = loop_wall_ms(), least = redis_ms - wall_ms,
+		most = least + 1 + (now_us - sent_us + 999) / 1000;
+	n->clock_read_us = now_us;
+	if (n->clock_offset_ms < least)
+		n->clock_offset_ms = least;
+	if (n->clock_offset_ms > most)
+		n->clock_offset_ms = most;
+}
+
 /* ---- Calls ---- */
 
 bool node_is_new(const struct redis_node *n)

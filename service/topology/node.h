@@ -20,7 +20,7 @@
 #include "redis/subscriber.h"
 #include "redis/url.h"
 
-enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64, NODE_KEY_BYTES = 512 };
+enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64, NODE_KEY_BYTES = 512, NODE_CLOCK_US = 100000 };
 
 /* Used by topology/refusal.c, which describes it. */
 struct node_refusal {
@@ -50,6 +50,8 @@ struct redis_node {
 	int64_t away_since_ms;            /* by the daemon's clock; 0: it is usable, or was not tried yet */
 	enum redis_error error;           /* the latest error */
 	struct node_refusal refusal;
+	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */
+	int64_t clock_read_us;   /* when it was read last; 0: never */
 	char server[64]; /* such as "redis 7.0.15"; "" before it was reached */
 };
 
@@ -99,6 +101,13 @@ void node_flush(struct redis_node *n);
 
 /* Returns the newest of what its connections learned, each at another time. */
 struct redis_memory node_memory(const struct redis_node *n);
+
+/*
+ * Takes Redis's time, Unix milliseconds, of the reply to a call that was sent at `sent_us` or later.
+ * The offset of the clocks changes only when it is outside of the bounds that a reply gives, so it
+ * is as exact as the fastest reply. It is read at most every NODE_CLOCK_US.
+ */
+void node_learn_clock(struct redis_node *n, int64_t redis_ms, int64_t sent_us);
 
 /*
  * Call it if the server misbehaves, or is not the right one any more: reconnects after the pending

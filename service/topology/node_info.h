@@ -18,6 +18,8 @@ struct node_info {
 	enum redis_error refusal_error;
 	unsigned slots; /* number of slots, in a Cluster */
 	struct redis_memory memory;
+	bool has_clock;
+	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */
 };
 
 /*

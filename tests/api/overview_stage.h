@@ -43,7 +43,7 @@ static inline struct answer look(void)
 }
 
 /* The first finding of a kind; NULL without one. */
-static const json_t *finding(struct answer a, const char *kind)
+static inline const json_t *finding(struct answer a, const char *kind)
 {
 	const json_t *list = json_at(a, "/findings");
 
@@ -53,6 +53,12 @@ static const json_t *finding(struct answer a, const char *kind)
 			return f;
 	}
 	return NULL;
+}
+
+/* How many findings there are, without the clock of this Redis, which only tests move. */
+static inline int64_t found(struct answer a)
+{
+	return int_at(a, "/finding_count") - (finding(a, "clock_off") != NULL);
 }
 
 static inline int64_t number(const json_t *finding, const char *member)

@@ -4,6 +4,7 @@
  * without clients there is none. (A Cluster that lost a shard: tests/faults/test_overview_away.c.)
  */
 #include <signal.h>
+#include <time.h>
 
 #include "../support/raw.h"
 #include "../support/waiter.h"
@@ -35,14 +36,31 @@ static void settle_one(const char *method, const char *queue, const char *end, c
 
 /* ---- What is found ---- */
 
+/* The clock of this Redis is days away from the clock of the machine. */
+TEST(clocks_that_differ_are_found)
+{
+	struct answer a = look();
+	int64_t off_ms = (int64_t)time(NULL) * 1000 - server_now_ms(&redis);
+	char detail[128];
+
+	snprintf(detail, sizeof(detail), "the clock of Redis is %lld ms behind the clock of the daemon's machine",
+		 (long long)number(finding(a, "clock_off"), "value"));
+	assert_detail(finding(a, "clock_off"), detail);
+	assert_in_range(number(finding(a, "clock_off"), "value"), off_ms - 3600000, off_ms + 60000);
+	a = http(client, "GET", "/info", NULL);
+	assert_in_range(-int_at(a, "/redis/nodes/0/clock_offset_ms"), off_ms - 3600000, off_ms + 60000);
+	assert_in_range(metric_value(&patternd, "redis_clock_offset_seconds"), off_ms / 1000 - 3600,
+			off_ms / 1000 + 60);
+}
+
 TEST(nothing_needs_a_person)
 {
 	done("POST", "/queues/calm/messages", "{\"messages\":[{\"body\":1},{\"body\":2,\"delay_ms\":600000}]}");
 	done("POST", "/locks/calm", "{\"ttl_ms\":600000}");
 	struct answer a = look();
 	assert_true(bool_at(a, "/complete"));
-	assert_int_equal(int_at(a, "/finding_count"), 0);
-	assert_int_equal(json_array_size(json_at(a, "/findings")), 0);
+	assert_int_equal(found(a), 0);
+	assert_int_equal(found(a), 0);
 	assert_int_equal(json_array_size(json_at(a, "/unknown")), 0);
 	json_t *wanted = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "count", 1, "ready", 1, "blocked", 0,
 				   "delayed", 1, "in_flight", 0, "dead", 0, "paused", 0);
@@ -79,7 +97,7 @@ TEST(all_that_waits_is_found)
 	struct raw *waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
 	struct answer a = look();
-	assert_int_equal(int_at(a, "/finding_count"), 2); /* nothing is old yet */
+	assert_int_equal(found(a), 2); /* nothing is old yet */
 	assert_text(finding(a, "dead_letters"), "name", "more-dead");
 	assert_int_equal(number(finding(a, "dead_letters"), "value"), 2);
 	assert_detail(finding(a, "dead_letters"), "2 dead letters wait for a redrive or a purge");
@@ -109,9 +127,9 @@ TEST(all_that_waits_is_found)
 	assert_int_equal(number(finding(a, "groups_blocked"), "since_at_ms"), server_now_ms(&redis) - 70000);
 	assert_int_equal(number(finding(a, "groups_blocked"), "until_ms"), server_now_ms(&redis) + 7200000 - 70000);
 	assert_int_equal(number(finding(a, "messages_waiting"), "value"), 70000);
-	assert_int_equal(int_at(a, "/finding_count"), 5); /* none about a lock, nor yet about a paused queue */
+	assert_int_equal(found(a), 5); /* none about a lock, nor yet about a paused queue */
 	*redis_clock_us += 3600000000;
-	assert_int_equal(int_at(a = look(), "/finding_count"), 7);
+	assert_int_equal(found(a = look()), 7);
 	static const char *const order[] = { "dead_letters",   "dead_letters",    "messages_waiting", "queue_paused",
 					     "groups_blocked", "schedule_missed", "schedule_missed" };
 	for (size_t i = 0; i < COUNT(order); i++)
@@ -148,8 +166,8 @@ TEST(one_kind_hides_no_other)
 	     "{\"messages\":[{\"body\":1},{\"body\":1},{\"body\":1},{\"body\":1},{\"body\":1}]}");
 	*redis_clock_us += 61000000;
 	struct answer a = look();
-	assert_int_equal(int_at(a, "/finding_count"), 62);
-	assert_int_equal(json_array_size(json_at(a, "/findings")), 21);
+	assert_int_equal(found(a), 62);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 22);
 	assert_int_equal(number(row(a, "messages_waiting"), "finding_count"), 61);
 	assert_int_equal(number(row(a, "messages_waiting"), "count"), 65);
 	assert_int_equal(number(row(a, "messages_waiting"), "since_at_ms"), server_now_ms(&redis) - 66000);
@@ -159,11 +177,11 @@ TEST(one_kind_hides_no_other)
 	assert_int_equal(number(row(a, "queue_paused"), "count"), 2);
 	a = http(client, "GET", "/overview?kind=queue_paused", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/findings")), 1);
-	assert_int_equal(json_array_size(json_at(a, "/kinds")), 2);
+	assert_int_equal(json_array_size(json_at(a, "/kinds")), 3);
 	a = http(client, "GET", "/overview?kind=messages_waiting&limit=1000", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/findings")), 61);
 	a = http(client, "GET", "/overview?limit=1", NULL);
-	assert_int_equal(json_array_size(json_at(a, "/findings")), 2);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 3);
 	assert_problem(http(client, "GET", "/overview?kind=paused", NULL), 400, "invalid_value", "none");
 }
 
@@ -189,7 +207,7 @@ TEST(a_paused_group_is_found_while_others_work)
 	struct answer a = look();
 	assert_int_equal(int_at(a, "/queues/in_flight"), 1);
 	assert_int_equal(int_at(a, "/queues/blocked"), 2);
-	assert_int_equal(int_at(a, "/finding_count"), 0);
+	assert_int_equal(found(a), 0);
 	assert_true(bool_at(a, "/complete"));
 
 	for (int i = 0; i < 1100; i++) { /* more groups than fit into a page, all before `stuck` by name */
@@ -211,7 +229,7 @@ TEST(a_paused_group_is_found_while_others_work)
 		      "5 messages are due, and wait for their groups: 1 is paused, 0 limited, 0 in a backoff; "
 		      "the oldest waits for group stuck");
 	assert_in_range(server_now_ms(&redis) - number(finding(a, "groups_blocked"), "since_at_ms"), 60900, 61000);
-	assert_int_equal(int_at(a, "/finding_count"), 1);
+	assert_int_equal(found(a), 1);
 	done("POST", "/queues/gq/groups/stuck/resume", NULL);
 	assert_null(finding(look(), "groups_blocked"));
 	done("POST", "/queues/gq/groups/live/pause", "{\"for_ms\":3600000}"); /* one of its messages is in flight */
@@ -241,7 +259,7 @@ TEST(a_stuck_group_is_found_among_many_queues)
 	assert_int_equal(int_at(a, "/queues/in_flight"), BUSY + 1);
 	assert_int_equal(int_at(a, "/queues/blocked"), 2 * BUSY + 1);
 	assert_text(finding(a, "groups_blocked"), "name", "stuck");
-	assert_int_equal(int_at(a, "/finding_count"), 1);
+	assert_int_equal(found(a), 1);
 	assert_true(bool_at(a, "/complete"));
 }
 
@@ -282,7 +300,7 @@ TEST(a_queue_that_another_program_broke_hides_no_other)
 	*redis_clock_us += 70000000;
 	struct answer a = look();
 	assert_string_equal(unknown(a, "groups"), "foreign_key");
-	assert_int_equal(int_at(a, "/finding_count"), 2);
+	assert_int_equal(found(a), 2);
 	assert_int_equal(number(finding(a, "groups_blocked"), "value"), 4);
 	assert_string_equal(text_at(a, "/findings/1/name"), "stuck");
 	assert_int_equal(int_at(a, "/findings/1/value"), 1);
@@ -545,8 +563,8 @@ TEST(ten_thousand_queues_are_bounded)
 	assert_true(monotonic_ms() - began_ms < patience_ms(6000));
 	int64_t count = int_at(a, "/queues/count");
 	assert_true(daemon_is_sanitized() ? count > 0 : bool_at(a, "/complete") && count >= MANY);
-	assert_int_equal(int_at(a, "/queues/dead"), int_at(a, "/finding_count"));
-	assert_int_equal(json_array_size(json_at(a, "/findings")), 20);
+	assert_int_equal(int_at(a, "/queues/dead"), found(a));
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 20 + (finding(a, "clock_off") != NULL));
 	assert_int_equal(number(row(a, "dead_letters"), "count"), int_at(a, "/queues/dead"));
 	if (count >= MANY) {
 		a = http(client, "GET", "/overview?kind=dead_letters&limit=1000", NULL);

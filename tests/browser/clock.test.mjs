@@ -38,3 +38,15 @@ for (const minutes of [-10, 10])
     assert.ok(start > before + 57_000 && start < Date.now() + 63_000, `${start - before} ms`);
     stage.assertClean();
   });
+
+test('a clock of Redis that is wrong is shown', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await page.route(/\/info$/, async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    json.redis.nodes[0].clock_offset_ms = -7_200_000;
+    await route.fulfill({ response, json });
+  });
+  await shows(page.getByText(/beside the daemon, Redis \(.*\) is 2\sh.* behind/));
+  stage.assertClean();
+});

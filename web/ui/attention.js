@@ -40,6 +40,7 @@ const KINDS = {
 		to: (name) => route('locks', name),
 		unit: 'requests',
 	},
+	clock_off: { title: 'A clock is wrong' },
 };
 const aboutOf = (kind) => KINDS[kind] ?? { title: kind };
 export const titleOf = (kind) => aboutOf(kind).title;

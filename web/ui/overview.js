@@ -4,6 +4,7 @@ import { attention, sums } from './attention.js';
 import { el, facts, keyed, setText } from './dom.js';
 import { bytes, duration, number, rough, took } from './format.js';
 import { columns, samplesOf } from './history.js';
+import { learnRedis, ofBrowser } from './now.js';
 import { BYTES, COUNTS, plot, timeZone } from './plot.js';
 
 const EVERY_MS = 2000; // as the daemon takes samples
@@ -71,6 +72,7 @@ export function open(page) {
 	page.share = 1; // the daemon spares Redis itself, and a page that waits longer shows what was
 	return async () => {
 		const info = await page.ask('GET', '/info');
+		learnRedis(info.redis.nodes);
 		const { samples } = await read();
 		const { overview, why } = await lookAround(page);
 		if (overview) needs.show(overview);
@@ -160,6 +162,19 @@ function tile({ name }) {
 const node = ({ address, version, connections }) =>
 	`${address} (${version ?? 'unknown version'}, ${number(connections)} connections)`;
 
+const SECOND_MS = 1000;
+
+/** How far the clocks of Redis and of this browser are from the daemon's. */
+function clocks(nodes) {
+	const differs = (what, ms) =>
+		Math.abs(ms) >= SECOND_MS && `${what} is ${duration(Math.abs(ms))} ${ms < 0 ? 'behind' : 'ahead'}`;
+	const wrong = [
+		...nodes.map(({ address, clock_offset_ms: ms }) => differs(`Redis (${address})`, ms ?? 0)),
+		differs('this browser', -ofBrowser()),
+	].filter(Boolean);
+	return wrong.length ? `beside the daemon, ${wrong.join(', ')}` : 'agree within a second';
+}
+
 function running(info) {
 	return [
 		['Version', info.version],
@@ -169,6 +184,7 @@ function running(info) {
 		['Health', info.health_addresses.join(', ') || '–'],
 		['Mode', info.mode],
 		['Redis', info.redis.nodes.map(node).join(', ')],
+		['Clocks', clocks(info.redis.nodes)],
 		[
 			'Libraries',
 			Object.entries(info.libraries)

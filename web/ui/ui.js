@@ -4,7 +4,7 @@ import { openAccess } from './access.js';
 import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
 import { back, el, moment, nothing, setText, withCode } from './dom.js';
 import { clockOrInstant } from './format.js';
-import { now } from './now.js';
+import { learnRedis, now } from './now.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
 import * as findings from './findings.js';
@@ -356,6 +356,7 @@ async function learn() {
 		info = HIDDEN;
 		lacks = error.said.detail;
 	}
+	learnRedis(info.redis?.nodes ?? []);
 	setText(by('version'), info.version);
 	by('mode').hidden = info.options.ui === 'write';
 	by('notice').hidden = lacks === '';
