@@ -93,6 +93,7 @@ static void find_terminal(void)
 static void reload(void)
 {
 	access_reload();
+	http_end_waits(access_is_revoked);
 	https_reload();
 	patterns_reload();
 	if (credentials_have_files() && !credentials_reread())

@@ -65,8 +65,8 @@ static void add_clock(struct overview_items *items, const struct json *server)
 
 	if (item)
 		overview_items_set_detail(items, item,
-					  "the clock of Redis is %lld ms %s the clock of the daemon's machine", off_ms,
-					  offset_ms < 0 ? "behind" : "ahead of");
+					  "the clock of Redis is %.1f s %s the clock of the daemon's machine",
+					  (double)off_ms / 1000, offset_ms < 0 ? "behind" : "ahead of");
 }
 
 /* The servers of --lock-quorum: a lock needs more than half of them. */

@@ -108,6 +108,11 @@ static bool refuse_token(struct request *req)
 	return false;
 }
 
+bool access_is_revoked(const struct request *req)
+{
+	return table && req->caller.token_digest && !find(req->caller.token_digest);
+}
+
 /* ---- Scopes ---- */
 
 typedef bool access_test(const struct scope *s, const struct scope_need *need);
@@ -185,8 +190,6 @@ bool access_admit(struct request *req, struct text authorization)
 		    !is_allowed(req, t, n, name, is_known ? scope_covers : scope_covers_some))
 			return false;
 	}
-	if (!depends_on_input(op))
-		return true;
 	req->caller.token_digest =
 		(const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
 	if (!req->caller.token_digest)
@@ -251,7 +254,7 @@ bool access_admit_input(struct request *req, const void *input)
 	 * The token is looked up again, because SIGHUP may have changed the tokens while the body
 	 * arrived.
 	 */
-	const struct token_file_entry *t = req->caller.token_digest ? find(req->caller.token_digest) : NULL;
+	const struct token_file_entry *t = find(req->caller.token_digest);
 	if (!t)
 		return refuse_token(req);
 	for (size_t i = 0; i < op->scope_count; i++)

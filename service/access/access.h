@@ -4,8 +4,8 @@
  * costs one comparison per request. It must not know patterns.
  *
  * A request is checked in two steps: the token and the names in the path before the first byte of
- * the body, and the names in query and body before the handler runs. A request that was admitted is
- * not checked again while it waits.
+ * the body, and the names in query and body before the handler runs. A request that waits or streams
+ * ends when its token is removed; it is not checked again for scopes.
  */
 #ifndef PATTERND_ACCESS_H
 #define PATTERND_ACCESS_H
@@ -28,6 +28,9 @@ void access_print(void);
 
 /* Rereads the file. If it is invalid, logs why and keeps the old tokens. */
 void access_reload(void);
+
+/* Returns true if the request was admitted by a token that is not in the file any more. */
+bool access_is_revoked(const struct request *req);
 
 /*
  * Call it after the headers. `times` is how many of them are `Authorization`, `authorization` its

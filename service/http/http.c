@@ -296,6 +296,13 @@ void http_drain(void)
 			stream_drain(c->req->pending.stream);
 }
 
+void http_end_waits(bool (*is_over)(const struct request *req))
+{
+	for (struct client *c = client_first(); c; c = c->next)
+		if (c->req && (c->req->pending.waiter || c->req->pending.stream) && is_over(c->req))
+			shutdown(c->fd, SHUT_RDWR);
+}
+
 /* libmicrohttpd aborts if a connection is suspended when it stops. */
 static void end_client(struct client *c)
 {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct request;
+
 /*
  * Reads the TLS files, and checks the addresses of --listen and --health-listen: without --tokens
  * and --insecure they must be private to this machine. It binds nothing. Returns false after a line
@@ -49,6 +51,12 @@ int64_t http_timeout_ms(void);
  */
 void http_drain(void);
 bool http_draining(void);
+
+/*
+ * Closes the connections of the requests that wait or stream and for which `is_over` returns true, as
+ * if their clients had disconnected.
+ */
+void http_end_waits(bool (*is_over)(const struct request *req));
 
 /* Returns the number of requests in progress, without health. */
 unsigned http_request_count(void);

@@ -89,7 +89,7 @@ struct request_asked {
 struct request_caller {
 	struct text name;                  /* label of its token, else the digest; absent: it needs no token */
 	bool is_label;                     /* the name may be shown */
-	const unsigned char *token_digest; /* set while the scopes depend on the input; else NULL */
+	const unsigned char *token_digest; /* NULL: it needs no token */
 	const char *cors_origin;           /* static: the allowed origin that sent it, or NULL */
 };
 

@@ -11,6 +11,7 @@
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "../support/tokens.h"
+#include "../support/waiter.h"
 #include "test.h"
 
 #define HEX "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"       /* of "secret" */
@@ -241,32 +242,60 @@ TEST(without_a_file_sighup_does_nothing)
 	assert_status(http(client, "GET", "/info", NULL), 200);
 }
 
-/* A waiting request was admitted before the reload. A request that still sends its body was not. */
-TEST(under_way)
+/* `missing` bytes of the body are sent later. */
+static struct raw *asks(const char *target, const char *token, const char *body, size_t missing)
 {
-	static const char head[] = "Host: localhost\r\n" SECRET "\r\nContent-Type: application/json\r\n";
-	const char *path = text_file(HEX " queues:*\n");
+	struct raw *r = raw_connect(patternd.port);
 	char text[512];
 
-	start(path);
-	struct raw *waits = raw_connect(patternd.port), *sends = raw_connect(patternd.port);
 	snprintf(text, sizeof(text),
-		 "POST /queues/a/receive HTTP/1.1\r\n%sContent-Length: 17\r\n\r\n{\"wait_ms\":20000}", head);
-	raw_text(waits, text);
-	snprintf(text, sizeof(text), "POST /queues/receive HTTP/1.1\r\n%sContent-Length: 16\r\n\r\n{\"queues\":", head);
-	raw_text(sends, text);
-	wait_until(server_command(&redis, "PUBSUB SHARDCHANNELS")->elements == 1, WAIT_MS);
-	FILE *out = fopen(path, "we");
-	token_print(out, "other", "queues:*");
-	fclose(out);
+		 "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+		 "Content-Length: %zu\r\n\r\n%s",
+		 target, token, strlen(body) + missing, body);
+	raw_text(r, text);
+	return r;
+}
+
+/*
+ * The token of four requests is removed: one waits, one streams, one waits behind it, and one still
+ * sends its body. A request with another token waits on.
+ */
+TEST(under_way)
+{
+	static const char *const lines[] = { "p:queue:{a}", "p:queue:{b}", "p:lock:{h}" };
+	static const char wait[] = "{\"wait_ms\":20000}";
+	const char *path = text_file(HEX " queues:* locks:*\n" OTHER_HEX " queues:* locks:*\n");
+
+	start(path);
+	struct raw *holds = asks("/locks/h/hold", "secret", "{}", 0);
+	wait_until(http(client, "GET", "/locks/h", NULL, SECRET).status == 200 &&
+			   bool_at(http(client, "GET", "/locks/h", NULL, SECRET), "/held"),
+		   WAIT_MS);
+	struct raw *behind = asks("/locks/h", "secret", "{\"ttl_ms\":60000,\"wait_ms\":20000}", 0);
+	struct raw *waits = asks("/queues/a/receive", "secret", wait, 0);
+	struct raw *stays = asks("/queues/b/receive", "test", wait, 0);
+	struct raw *sends = asks("/queues/receive", "secret", "{\"queues\":", 6);
+	for (size_t i = 0; i < COUNT(lines); i++)
+		wait_until(tickets_at(&redis, lines[i]) == 1, WAIT_MS);
+	write_over(path, OTHER_HEX " queues:* locks:*\n");
 	reload("1 tokens from ");
+	assert_true(raw_closed(waits, WAIT_MS));
+	assert_true(raw_closed(holds, WAIT_MS));
+	assert_true(raw_closed(behind, WAIT_MS));
 	raw_text(sends, "[\"a\"]}");
 	assert_problem(raw_answer(sends, WAIT_MS), 401, "unauthorized", "none");
-	assert_status(http(client, "POST", "/queues/a/messages", "{\"body\":1}", AUTHORIZATION("other")), 201);
-	struct answer a = raw_answer(waits, WAIT_MS);
-	assert_status(a, 200);
-	assert_int_equal(int_at(a, "/messages/0/body"), 1);
+	wait_until(tickets_at(&redis, "p:queue:{a}") == 0 && tickets_at(&redis, "p:lock:{h}") == 0, WAIT_MS);
+	for (const char *const *q = (const char *const[]){ "/queues/a/messages", "/queues/b/messages", NULL }; *q; q++)
+		assert_status(http(client, "POST", *q, "{\"body\":1}", AUTHORIZATION("test")), 201);
+	assert_int_equal(int_at(raw_answer(stays, WAIT_MS), "/messages/0/body"), 1);
+	struct answer a = http(client, "GET", "/queues/a", NULL, AUTHORIZATION("test"));
+	assert_int_equal(int_at(a, "/ready"), 1);
+	assert_int_equal(int_at(a, "/in_flight"), 0);
+	wait_until(!bool_at(http(client, "GET", "/locks/h", NULL, AUTHORIZATION("test")), "/held"), WAIT_MS);
+	raw_close(holds);
+	raw_close(behind);
 	raw_close(waits);
+	raw_close(stays);
 	raw_close(sends);
 }
 
