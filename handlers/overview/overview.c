@@ -1,8 +1,9 @@
 /*
  * overview: see overview/overview.h. It asks operations of the contract, as a client does.
  *
- * At most one round of questions is under way. Requests that arrive during a round wait for its end;
- * requests soon afterwards are answered from the same round. Without a request nothing is asked.
+ * At most one round of questions is under way. Requests that arrive during a round wait for its
+ * end; requests soon afterwards are answered from the same round. Without a request nothing is
+ * asked.
  */
 #include "overview/overview.h"
 

@@ -345,7 +345,9 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 	 */
 	bool is_of_program = !text_is(trouble, "not_received");
 	long long failed = json_tree_int(target, "failed_in_a_row", 0);
-	struct overview_item *item = NULL, size = { .value = -1, .until_ms = json_tree_int(target, "until_ms", 0) };
+	struct overview_item *item = NULL, size = { .value = -1,
+						    .since_at_ms = json_tree_int(target, "failing_since_at_ms", 0),
+						    .until_ms = json_tree_int(target, "until_ms", 0) };
 
 	(void)now_ms;
 	sums->targets++;

@@ -279,6 +279,7 @@ static void out_target(struct json_out *o, const struct push_target *t)
 		out_int(o, counts[i], (int64_t)t->counts[i]);
 	out_close(o);
 	out_int(o, "failed_in_a_row", t->failed_in_a_row);
+	out_int_or_null(o, "failing_since_at_ms", reason || t->failed_in_a_row, t->failing_since_ms);
 	if (!t->last_failure_at_ms) {
 		out_null(o, "last_failure");
 		return;

@@ -38,6 +38,7 @@ static void back_off(struct push_target *t, enum push_trouble trouble, int64_t m
 
 	if (t->trouble == PUSH_NO_TROUBLE && why)
 		log_event(LOG_WARN, "push_backs_off", "%s to %s: %s", t->settings->queue.at, t->settings->url.at, why);
+	push_state_note_failing(t);
 	t->trouble = trouble;
 	t->allowed = 1;
 	if (t->backs_off_until_us < until_us)
@@ -94,6 +95,7 @@ static void on_failed(struct push_target *t, struct push_job *j)
 {
 	j->is_dead = j->answer.verdict == PUSH_DEAD;
 	t->counts[j->is_dead ? PUSH_COUNT_DEAD : PUSH_COUNT_FAILED]++;
+	push_state_note_failing(t);
 	t->failed_in_a_row++;
 	push_state_end(t, j, PUSH_REJECT, true, -1);
 	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it becomes a dead letter" : counts);

@@ -24,6 +24,12 @@ bool push_state_has_room(const struct push_target *t)
 	return t->bytes == 0 || held < (size_t)config()->max_request_memory / 4;
 }
 
+void push_state_note_failing(struct push_target *t)
+{
+	if (t->trouble == PUSH_NO_TROUBLE && t->failed_in_a_row == 0)
+		t->failing_since_ms = loop_wall_ms();
+}
+
 /* The timer was set before, so setting it cannot fail. */
 void push_state_act_soon(struct push_target *t)
 {

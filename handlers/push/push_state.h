@@ -58,6 +58,7 @@ struct push_target {
 	unsigned receive_failures;
 	unsigned failed_in_a_row; /* requests that the program failed since it acknowledged one */
 	unsigned attempts_failed; /* to send a message or to reach ready_path, since the trouble began */
+	int64_t failing_since_ms; /* used while it has a trouble or failed_in_a_row */
 	int64_t backs_off_until_us, raise_at_us, receive_at_us, settle_at_us, extend_at_us;
 	uint64_t counts[PUSH_COUNTS];
 	char last_failure[PUSH_REASON_BYTES];
@@ -73,6 +74,8 @@ int64_t push_state_in_ms(int64_t ms);
  * this target has none. So programs that hang leave room for large requests of clients.
  */
 bool push_state_has_room(const struct push_target *t);
+/* Call it before a trouble, or a failure of the program, is set. */
+void push_state_note_failing(struct push_target *t);
 /* Has the target act in the next iteration of the loop. */
 void push_state_act_soon(struct push_target *t);
 

@@ -4,8 +4,8 @@
  * costs one comparison per request. It must not know patterns.
  *
  * A request is checked in two steps: the token and the names in the path before the first byte of
- * the body, and the names in query and body before the handler runs. A request that waits or streams
- * ends when its token is removed; it is not checked again for scopes.
+ * the body, and the names in query and body before the handler runs. A request that waits or
+ * streams ends when its token is removed; it is not checked again for scopes.
  */
 #ifndef PATTERND_ACCESS_H
 #define PATTERND_ACCESS_H

@@ -53,8 +53,8 @@ void http_drain(void);
 bool http_draining(void);
 
 /*
- * Closes the connections of the requests that wait or stream and for which `is_over` returns true, as
- * if their clients had disconnected.
+ * Closes the connections of the requests that wait or stream and for which `is_over` returns true,
+ * as if their clients had disconnected.
  */
 void http_end_waits(bool (*is_over)(const struct request *req));
 

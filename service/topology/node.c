@@ -25,6 +25,18 @@ unsigned nodes_ready(void)
 	return ready;
 }
 
+double nodes_clock_offset(void)
+{
+	int64_t most_ms = 0;
+
+	for (const struct redis_node *n = nodes; n; n = n->next) {
+		int64_t off_ms = n->clock_offset_ms < 0 ? -n->clock_offset_ms : n->clock_offset_ms;
+		if (!n->retired && off_ms > most_ms)
+			most_ms = off_ms;
+	}
+	return (double)most_ms / 1000;
+}
+
 struct redis_memory node_memory(const struct redis_node *n)
 {
 	struct redis_memory newest = { 0 };

@@ -52,7 +52,7 @@ struct redis_node {
 	struct node_refusal refusal;
 	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */
 	int64_t clock_read_us;   /* when it was read last; 0: never */
-	char server[64]; /* such as "redis 7.0.15"; "" before it was reached */
+	char server[64];         /* such as "redis 7.0.15"; "" before it was reached */
 };
 
 /* The callbacks must not free the node. */
@@ -89,6 +89,9 @@ bool node_is_away(const struct redis_node *n);
 /* Returns the number of usable connections to the nodes of the list. */
 unsigned nodes_ready(void);
 
+/* Returns the largest clock_offset_ms of the list without its sign, in seconds. */
+double nodes_clock_offset(void);
+
 /* Gives each node, present and later, a subscriber. False: memory ran out. */
 bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
 
@@ -103,9 +106,9 @@ void node_flush(struct redis_node *n);
 struct redis_memory node_memory(const struct redis_node *n);
 
 /*
- * Takes Redis's time, Unix milliseconds, of the reply to a call that was sent at `sent_us` or later.
- * The offset of the clocks changes only when it is outside of the bounds that a reply gives, so it
- * is as exact as the fastest reply. It is read at most every NODE_CLOCK_US.
+ * Takes Redis's time, Unix milliseconds, of the reply to a call that was sent at `sent_us` or
+ * later. The offset of the clocks changes only when it is outside of the bounds that a reply gives,
+ * so it is as exact as the fastest reply. It is read at most every NODE_CLOCK_US.
  */
 void node_learn_clock(struct redis_node *n, int64_t redis_ms, int64_t sent_us);
 

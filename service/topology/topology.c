@@ -375,18 +375,6 @@ static double refusing(void)
 	return refusal_count();
 }
 
-static double clock_offset(void)
-{
-	int64_t most_ms = 0;
-
-	for (const struct redis_node *n = node_first(); n; n = n->next) {
-		int64_t off_ms = n->clock_offset_ms < 0 ? -n->clock_offset_ms : n->clock_offset_ms;
-		if (!n->retired && off_ms > most_ms)
-			most_ms = off_ms;
-	}
-	return (double)most_ms / 1000;
-}
-
 static double is_up(void)
 {
 	return topology_is_up();
@@ -434,7 +422,7 @@ bool topology_open(const char *url)
 	metrics_gauge("redis_refusing", "Servers of Redis that refuse calls; GET /info has their errors.", refusing);
 	metrics_gauge("redis_clock_offset_seconds",
 		      "Largest difference between the clock of a server of Redis and the daemon's, without a sign.",
-		      clock_offset);
+		      nodes_clock_offset);
 	bool ok = quorum_open() && open_nodes();
 	if (!ok)
 		fprintf(stderr, "patternd: no memory for connections to Redis\n");

@@ -56,7 +56,7 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await rowHas(page, 'away', 'not reached', 'called again', away);
   const again = row(page, 'away').locator('time', { hasText: 'called again' });
   assert.match(await again.getAttribute('title'), /UTC$/);
-  const failed = row(page, 'away').locator('td').nth(5);
+  const failed = row(page, 'away').locator('td').nth(6);
   await shows(failed.filter({ hasText: /^[1-9]/ })); // every attempt failed
   await rowHas(page, 'busy', 'busy', 'called again in 9 min', 'HTTP 429');
   for (const [width, colorScheme] of [

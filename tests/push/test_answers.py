@@ -179,6 +179,7 @@ def test_busy():
                 busy = wait_for(lambda: (t := daemon.target("q"))["reason"] == "busy" and t)
                 assert busy["reason"] == "busy" and busy["allowed"] == 1, busy
                 assert busy["until_ms"] - time.time() * 1000 <= 1600, busy
+                assert 0 <= time.time() * 1000 - busy["failing_since_at_ms"] < 10000, busy
                 wait_for(lambda: daemon.message("q", message_id)["state"] == "delayed")
                 message = daemon.message("q", message_id)
                 assert message["receives"] == 0 and message["reason"] is None, message
@@ -261,6 +262,7 @@ def test_a_program_that_fails_all_is_found():
 
     with App(lambda request: answer(200 if request.json == "good" else 500)) as app, Daemon({"q": app}) as daemon:
         daemon.put("q", **LATE)
+        began_ms = time.time() * 1000
         for count, is_found in ((9, False), (1, True)):
             before = daemon.target("q")["failed_in_a_row"]
             daemon.send("q", *["bad"] * count)
@@ -269,10 +271,12 @@ def test_a_program_that_fails_all_is_found():
             assert bool(found(daemon)) == is_found, found(daemon)
         finding = found(daemon)
         assert finding["name"] == "q" and finding["severity"] == "error", finding
+        assert began_ms - 1 <= finding["since_at_ms"] <= began_ms + 2000, (began_ms, finding)
         assert finding["detail"] == f"the last 10 requests to {app.url} failed: HTTP 500", finding
         daemon.send("q", "good")
         wait_for(lambda: not found(daemon))
         assert daemon.target("q")["failed_in_a_row"] == 0
+        assert daemon.target("q")["failing_since_at_ms"] is None
 
 
 def test_busy_at_once():

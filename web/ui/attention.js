@@ -164,13 +164,9 @@ export function attention() {
 
 function row({ kind, many }, toggle) {
 	const title = el('b');
+	const open = ({ currentTarget: self }) => self.setAttribute('aria-expanded', String(toggle(kind)));
 	const link = many
-		? el('button', {
-				type: 'button',
-				class: 'quiet',
-				'aria-expanded': 'false',
-				onclick: ({ currentTarget }) => currentTarget.setAttribute('aria-expanded', String(toggle(kind))),
-			})
+		? el('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: open })
 		: el('a');
 	const value = el('span', { class: 'amount' });
 	const detail = el('span');

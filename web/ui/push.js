@@ -22,7 +22,7 @@ async function targets(page) {
 	return found.items.map((one) => ({ ...one, key: key(one) }));
 }
 
-const undone = ({ counts: { failed, dead, unreached, lost } }) => failed + dead + unreached + lost;
+const failed = ({ counts }) => counts.failed + counts.dead;
 
 function openAll(page) {
 	let text = '';
@@ -53,7 +53,13 @@ function openAll(page) {
 				text: (one) => number(one.counts.acknowledged),
 				sort: (one) => one.counts.acknowledged,
 			},
-			{ title: 'Failed', number: true, text: (one) => number(undone(one)), sort: undone },
+			{ title: 'Failed', number: true, text: (one) => number(failed(one)), sort: failed },
+			{
+				title: 'Not reached',
+				number: true,
+				text: (one) => number(one.counts.unreached),
+				sort: (one) => one.counts.unreached,
+			},
 			{ title: 'Last failure', kind: 'name', make: failure, sort: (one) => one.last_failure?.at_ms },
 		],
 	});
@@ -160,11 +166,11 @@ function openOne(page, name) {
 			['Time for an answer', exactDuration(one.timeout_ms)],
 			['Last failure', one.last_failure?.detail ?? '–'],
 			['Failed last', { at: one.last_failure?.at_ms }],
+			['Fails since', { at: one.failing_since_at_ms }],
 		]);
 		counts.show([
 			['Acknowledged', number(one.counts.acknowledged)],
-			['Failed attempts', number(one.counts.failed)],
-			['Dead at once', number(one.counts.dead)],
+			['Failed', `${number(failed(one))}, of them dead at once ${number(one.counts.dead)}`],
 			['Asked for a pause', number(one.counts.busy)],
 			['Not reached', number(one.counts.unreached)],
 			['Lease lost', number(one.counts.lost)],
