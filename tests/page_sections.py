@@ -22,6 +22,7 @@ FAILURES = [
     r"",
 ]
 NO_PATTERN = {"daemon.md", "push.md"}  # pages of tags that are not patterns
+METHODS = "(?:GET|PUT|POST|PATCH|DELETE)"
 DOCS = pathlib.Path("docs")
 INTERNALS = DOCS / "internals"
 
@@ -41,6 +42,8 @@ def check_sections(page):
     text = without_code(page.read_text())
     headings = ",".join(re.findall(r"^## (.+)$", text, re.M))
     inside = DOCS / "internals" / page.name
+    if page.parent == DOCS and page.name in reference.pages_of_tags().values():
+        yield from check_reference(page, text)
     if is_pattern(page):
         if not re.fullmatch(SECTIONS, headings):
             yield f"{page}: its sections are {headings}; a page of a pattern has {SECTIONS}, in this order"
@@ -54,6 +57,29 @@ def check_sections(page):
             yield f"{page}: its sections are {headings}; a page of docs/internals has {INTERNAL_SECTIONS}, in this order"
         if f"]({page.name})" not in (INTERNALS / "README.md").read_text():
             yield f"{INTERNALS}/README.md: does not link {page.name}"
+
+
+def check_reference(page, text):
+    """The page of a tag links its reference after the first paragraph. Each row of a table that
+    begins with a request, or has requests in its second cell below the head 'Request', links them.
+    """
+    line = f"The fields of all requests are in the [reference](reference/{page.name})."
+    if text.split("\n\n")[2:3] != [line]:
+        yield f"{page}: its second paragraph must be '{line}'"
+    tables = re.findall(r"^\| To \| Request \|\n.*?(?=^(?!\|))", text, re.M | re.S)
+    rows = re.findall(rf"^\| `{METHODS} /.*$", text, re.M)
+    for bare in re.findall(rf"(?<!\[)`{METHODS}(?: /[^`]*)?`", "\n".join(tables + rows)):
+        yield f"{page}: {bare} of a table must link its operation in reference/{page.name}"
+
+
+def check_settings(page):
+    """docs/queues.md lists each setting of a queue once."""
+    section = re.search(r"^### Settings\n(.*?)(?=^##)", page.read_text(), re.M | re.S)
+    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", section[1], re.M) if section else []))
+    known = reference.read_contract()["components"]["schemas"]["QueueSettingsRequest"]["properties"]
+    if sorted(listed) != sorted(known):
+        wrong = sorted(set(listed) ^ set(known)) or "one of them twice"
+        yield f"{page}: its section Settings must list each setting of a queue once; it differs in {wrong}"
 
 
 def check_failures(page):

@@ -65,6 +65,7 @@ from page_sections import (  # noqa: E402
     NO_PATTERN,
     check_failures,
     check_sections,
+    check_settings,
     is_pattern,
     without_code,
 )
@@ -574,6 +575,7 @@ OF_ONE_PAGE = {
     "from-redis-commands.md": check_commands,
     "glossary.md": check_glossary,
     "operate.md": check_runbook,
+    "queues.md": check_settings,
     "redis-keys.md": check_kinds,
 }
 
