@@ -3,7 +3,7 @@
 
 openapi.yaml is the whole contract in one document. reference/ is generated from it, options.md from
 options.def, and errors.md from errors.def and the contract's examples. metrics.md comes from
-metrics.def and the metrics that service/ and handlers/ expose. limits.md comes from the contract,
+metrics.def and the metrics that service/ and handlers/ expose. bounds.md comes from the contract,
 options.def and constants of the program, redis-keys.md from docs/internals/, and
 reference/defaults.md from the contract and options.def. In access.md only the table of scopes is
 generated, in reference.md the tables of headers and operations.
@@ -444,10 +444,10 @@ def with_unit(value, unit):
 NO_LIMITS = ("slow-request-ms",)  # options with a number that bounds no request
 
 
-def limits():
+def bounds():
     contract = read_contract()
     out = [
-        "# Limits",
+        "# Bounds",
         "",
         MADE,
         wrapped(
@@ -549,7 +549,7 @@ PAGES = {
     "docs/options.md": options,
     "docs/errors.md": errors,
     "docs/metrics.md": metrics_page,
-    "docs/limits.md": limits,
+    "docs/bounds.md": bounds,
     "docs/reference/defaults.md": defaults,
     "docs/redis-keys.md": redis_keys,
 }

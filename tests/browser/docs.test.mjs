@@ -50,7 +50,7 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
   assert.match(await tryIt(page, '/healthz'), /^200/);
   await page.getByRole('link', { name: 'Open the page of this daemon' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  await page.getByRole('link', { name: 'API reference' }).click();
+  await page.getByRole('link', { name: 'API page' }).click();
   await page.locator('.opblock').first().waitFor();
   stage.assertClean();
 });

@@ -52,7 +52,7 @@ FACTS = [
         1,
         [
             ("docs/guarantees.md", r"When more than (\d+) KiB are\s+pending behind"),
-            ("docs/limits.md", r"requests pipelined behind one that waits or streams \| (\d+) KiB"),
+            ("docs/bounds.md", r"requests pipelined behind one that waits or streams \| (\d+) KiB"),
         ],
     ),
     (
@@ -60,7 +60,7 @@ FACTS = [
         ("service/http/precheck.h", r"PRECHECK_HEAD_BYTES = (\d+) \* 1024"),
         1,
         [
-            ("docs/limits.md", r"64 bytes more for each header \| (\d+) KiB"),
+            ("docs/bounds.md", r"64 bytes more for each header \| (\d+) KiB"),
             ("SECURITY.md", r"heads over (\d+) KiB"),
         ],
     ),
@@ -70,7 +70,7 @@ FACTS = [
         1,
         [
             ("docs/reference.md", r"with at most (\d+)\s+levels"),
-            ("docs/limits.md", r"nesting of JSON \| (\d+) levels"),
+            ("docs/bounds.md", r"nesting of JSON \| (\d+) levels"),
             ("docs/queues.md", r"more than (\d+) levels"),
         ],
     ),

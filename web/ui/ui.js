@@ -33,7 +33,7 @@ const UNKNOWN =
 const READS =
 	'The daemon runs with `--ui=read`, the default, so this page only looks. To act here, restart the daemon with ' +
 	'`--ui=write`. Or act by curl: each action is one request. The page of a queue has the commands to pause, redrive ' +
-	'and purge it; the API reference has all others.';
+	'and purge it; the API page has all others.';
 
 const simple = (name) => [name, { title: KINDS[name].title, ...viewOf(KINDS[name]) }];
 
@@ -365,8 +365,8 @@ async function learn() {
 	by('token').hidden = !hasToken();
 }
 
-/** On a phone the API reference is in the menu, too. */
-const reference = () => el('a', { class: 'narrow-only', href: 'docs' }, 'API reference');
+/** On a phone the link to the API page is in the menu, too. */
+const reference = () => el('a', { class: 'narrow-only', href: 'docs' }, 'API page');
 
 function fillNav() {
 	for (const [group, views] of GROUPS)
