@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the pages by running their commands. Links and paths must exist, each tag of the contract
-must have a page with its operations, the other names of things must lead to their pages, and
-generated pages must be current.
+must have a page with its operations and a link to their fields, the other names of things must lead
+to their pages, and generated pages must be current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
