@@ -98,7 +98,7 @@ function openAll(page) {
 	};
 }
 
-/** The sums of all queues, of which the list has a part; null where this token may not have them. */
+/** The sums of all queues, of which the list has a part; null where the token may not have them. */
 async function sumsOfAll(page) {
 	try {
 		const { queues, complete } = await page.ask('GET', '/overview?limit=1');
