@@ -112,6 +112,8 @@ TOURS = {
         "queue_purge",
         ("queue_purge", {"group": "acme"}),
         ("queue_redrive", {"limit": 10, "ids": None, "group": "acme"}),
+        ("queue_message_send", {"delay_ms": 60000}),
+        ("queue_redrive", {"limit": 10, "ids": None, "state": "delayed"}),
         "queue_schedule_put",
         ("queue_schedule_patch", {"cron": None, "every_ms": 60000}),
         "queue_schedule_run",

@@ -281,6 +281,7 @@ OPERATIONS = {
        for s in ("ready", "blocked", "delayed", "in_flight", "dead")},
     "purge": lambda q: q("POST", "/purge", {}),
     "redrive": lambda q: q("POST", "/redrive", {"limit": 9}),
+    "run delayed": lambda q: q("POST", "/redrive", {"state": "delayed"}),
     "redrive ids": lambda q: q("POST", "/redrive", {"ids": ["a", "b", "x"]}),
     "redrive a group": lambda q: q("POST", "/redrive", {"group": "g"}),
     "redrive to it": lambda q: q.stage.call("POST", "/queues/other/redrive", {"limit": 9, "to": "q"}),

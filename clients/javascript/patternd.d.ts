@@ -319,6 +319,8 @@ export interface RedriveOptions extends CallOptions {
   /** Between the due times of two messages; without it all are due now. */
   intervalMs?: number | undefined;
   group?: string | undefined;
+  /** 'delayed': makes delayed messages due now, instead of dead letters. */
+  state?: 'dead' | 'delayed' | undefined;
 }
 
 export interface FailedMessage {

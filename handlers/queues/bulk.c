@@ -1,8 +1,8 @@
 /*
  * queue_bulk: many messages at once: purge and redrive. Each is a script that is called until it
- * has finished (lua/queues/queue_purge.lua, queue_redrive.lua, queue_redrive_to.lua). A redrive by
- * ids into the same queue is one call (queue_message_redrive.lua). Only the scripts know how many
- * messages one step takes.
+ * has finished (lua/queues/queue_purge.lua, queue_redrive.lua, queue_redrive_delayed.lua,
+ * queue_redrive_to.lua). A redrive by ids into the same queue is one call
+ * (queue_message_redrive.lua). Only the scripts know how many messages one step takes.
  */
 #include <inttypes.h>
 
@@ -32,7 +32,7 @@ static void answer_redriven(struct request *req, int64_t total, int64_t duplicat
 
 static void answer_total(struct request *req, const struct queue_steps *steps, int64_t total)
 {
-	if (steps->script == &queue_redrive_script) {
+	if (steps->script != &queue_purge_script) {
 		answer_redriven(req, total, 0);
 		return;
 	}
@@ -157,8 +157,10 @@ void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 		return;
 	}
 	struct text limit = arena_printf(&req->arena, "%" PRId64, in->limit);
+	const struct script *script =
+		in->state == QUEUE_REDRIVE_STATE_DELAYED ? &queue_redrive_delayed_script : &queue_redrive_script;
 
-	begin(req, &(struct queue_steps){ &queue_redrive_script, in->name, limit, in->interval_ms });
+	begin(req, &(struct queue_steps){ script, in->name, limit, in->interval_ms });
 }
 
 void queue_purge(struct request *req, const struct queue_purge_input *in)

@@ -155,6 +155,33 @@ TEST(purge_and_redrive_continue_until_they_have_finished)
 	assert_counts(0, 0, 1, 0);
 }
 
+/* Messages that wait for their time or for their next attempt are due at once, and none else. */
+TEST(delayed_messages_are_made_due)
+{
+	assert_status(post("/messages",
+			   "{\"messages\":[{\"body\":1,\"max_receives\":2},{\"body\":2,\"delay_ms\":60000}]}", NULL),
+		      201);
+	struct answer a = receive(NULL);
+	char target[256];
+	snprintf(target, sizeof(target), "/deliveries/%s/reject", text_at(a, "/messages/0/receipt"));
+	assert_status(post(target, "{\"delay_ms\":90000}", NULL), 200);
+	for (int i = 0; i < 2; i++) {
+		a = post("/redrive", "{\"state\":\"delayed\",\"limit\":1}", KEY "one");
+		assert_int_equal(int_at(a, "/redriven"), 1);
+	}
+	a = http(client, "GET", "/queues/q", NULL);
+	assert_int_equal(int_at(a, "/ready"), 1);
+	assert_int_equal(int_at(a, "/retrying"), 1);
+	assert_int_equal(int_at(post("/redrive", "{\"state\":\"delayed\"}", NULL), "/redriven"), 1);
+	assert_int_equal(int_at(post("/redrive", "{\"state\":\"delayed\"}", NULL), "/redriven"), 0);
+	a = receive("{\"limit\":10}");
+	assert_int_equal(int_at(a, "/messages/0/body") + int_at(a, "/messages/1/body"), 3);
+	/* One of them was received before. */
+	assert_int_equal(int_at(a, "/messages/0/receives") + int_at(a, "/messages/1/receives"), 3);
+	assert_problem(post("/redrive", "{\"state\":\"delayed\",\"interval_ms\":1}", NULL), 400, "invalid_value",
+		       "none");
+}
+
 TEST(chosen_letters_are_redriven)
 {
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\"}]}");

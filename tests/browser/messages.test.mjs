@@ -405,6 +405,19 @@ test('a delayed message is run now, and a dead one is moved', SLOW, async (t) =>
   assert.deepEqual(stage.foreign, []);
 });
 
+test('all delayed messages of a queue are run now', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const delayed = Array.from({ length: 3 }, (_, body) => ({ body, delay_ms: 600_000 }));
+  await api(stage.url, 'POST', '/queues/later/messages', { messages: delayed });
+  await go(page, 'queues', 'later');
+  await page.getByRole('button', { name: 'Run delayed now later' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Run now' }).click();
+  await shows(page.getByRole('status').filter({ hasText: 'Ready again: 3.' }));
+  await counts(page.getByRole('button', { name: 'Run delayed now later' }).and(page.locator(':visible')), 0);
+  assert.equal((await api(stage.url, 'GET', '/queues/later')).ready, 3);
+  stage.assertClean();
+});
+
 test('the workers of a queue are listed, and the schedules of all queues', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   await api(stage.url, 'POST', '/queues/mail/messages', { body: 1 });

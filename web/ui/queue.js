@@ -6,7 +6,7 @@ import { duration, number, parseDuration, plural } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { messagesOf } from './messages.js';
 import { SPANS } from './plot.js';
-import { actions, asListed, commands, make, settingsOf, STATES, total, words } from './queue_actions.js';
+import { actions, asListed, commands, make, runAll, settingsOf, STATES, total, words } from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
 import { dueOrExpiry, schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
@@ -45,6 +45,12 @@ export function openOne(page, name, state) {
 	const bar = buttons(
 		{ label: 'Send a message', about: () => `to ${name}`, act: () => send(page, at) },
 		...actions(page),
+		{
+			label: 'Run delayed now',
+			about: () => name,
+			when: (queue) => queue.delayed > 0,
+			act: (queue) => runAll(page, queue),
+		},
 		{
 			label: 'Delete queue',
 			about: () => name,

@@ -59,6 +59,7 @@ export function commands() {
 			const lines = [
 				[queue.paused ? 'Resume' : 'Pause', 'PATCH', at, { paused: !queue.paused }],
 				queue.dead > 0 && ['Redrive dead messages, 1,000 at most', 'POST', `${at}/redrive`],
+				queue.delayed > 0 && ['Run delayed messages now', 'POST', `${at}/redrive`, { state: 'delayed' }],
 				queue[state] > 0 && [`Purge ${words(state)} messages`, 'POST', `${at}/purge`, { state }],
 			];
 			keyed(list, lines.filter(Boolean), JSON.stringify, ([title, ...request]) => ({
@@ -101,6 +102,18 @@ async function redrive(page, queue) {
 			},
 			redriven,
 		);
+}
+
+/** Makes the delayed messages of a queue due. */
+export async function runAll(page, queue) {
+	const those = `Up to 1,000 of its ${plural(queue.delayed, 'delayed message')} become ready, the soonest first`;
+	const said = await askUser({
+		title: `Run the delayed messages of '${queue.name}' now?`,
+		go: 'Run now',
+		keep: 'Let them wait',
+		text: `${those}, also those that failed and wait for their next attempt.`,
+	});
+	if (said) await page.act('POST', path('queues', queue.name, 'redrive'), { state: 'delayed' }, redriven);
 }
 
 /** What came of a redrive. */

@@ -260,11 +260,13 @@ class Queue:
         to: Optional[str] = None,
         interval_ms: Optional[int] = None,
         group: Optional[str] = None,
+        state: Optional[str] = None,
     ) -> types.QueueRedriveResult:
         """Makes dead letters ready again, or moves them to the queue `to`: up to 100 by their ids,
-        or `limit` (1000), the longest dead first. Returns {"name", "redriven", "duplicates"}.
+        or `limit` (1000), the longest dead first. With state="delayed" it makes delayed messages
+        due now instead. Returns {"name", "redriven", "duplicates"}.
         """
-        body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group)
+        body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group, state=state)
         return self._ask("POST", self._path + "/redrive", body)
 
     def schedules(self) -> Iterator[types.ScheduleItem]:
