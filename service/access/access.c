@@ -100,13 +100,15 @@ static const struct token_file_entry *find(const unsigned char digest[TOKEN_DIGE
 	return found ? &table->entries[found - 1] : NULL;
 }
 
-static bool refuse_token(struct request *req)
+static bool refuse_token(struct request *req, const char *why)
 {
 	metrics_count(METRIC_tokens_refused);
 	answer_header(req, "WWW-Authenticate", "Bearer realm=\"patternd\"");
-	answer_problem(req, P_UNAUTHORIZED, "send the header 'Authorization: Bearer TOKEN' with a valid token");
+	answer_problem(req, P_UNAUTHORIZED, "%s", why);
 	return false;
 }
+
+static const char unknown_token[] = "the token is not in the file of --tokens";
 
 bool access_is_revoked(const struct request *req)
 {
@@ -171,11 +173,12 @@ bool access_admit(struct request *req, struct text authorization)
 		return true;
 	struct text given = bearer(authorization);
 	if (!given.at)
-		return refuse_token(req);
+		return refuse_token(req, authorization.at ? "the header 'Authorization' must be 'Bearer TOKEN'"
+							  : "send a token in one header 'Authorization: Bearer TOKEN'");
 	digest_sha256(given, digest);
 	const struct token_file_entry *t = find(digest);
 	if (!t)
-		return refuse_token(req);
+		return refuse_token(req, unknown_token);
 	struct text id = t->label.at ? t->label : (struct text){ (const char *)digest, sizeof(digest) };
 	req->caller.name = arena_copy(&req->arena, id.at, id.len);
 	req->caller.is_label = t->label.at != NULL;
@@ -256,7 +259,7 @@ bool access_admit_input(struct request *req, const void *input)
 	 */
 	const struct token_file_entry *t = find(req->caller.token_digest);
 	if (!t)
-		return refuse_token(req);
+		return refuse_token(req, unknown_token);
 	for (size_t i = 0; i < op->scope_count; i++)
 		if (applies(op, &op->scopes[i], input) && op->scopes[i].field >= 0 &&
 		    !names_are_allowed(req, t, &op->scopes[i], input, &count))

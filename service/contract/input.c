@@ -111,7 +111,8 @@ static void check_query_names(struct validation *v)
 				synonym_offer(&near, op->fields[k].name);
 		const struct field unknown = { .name = near.given.at, .place = IN_QUERY };
 		validation_error(v, &(struct json_pointer){ .field = &unknown }, P_UNKNOWN_FIELD,
-				 "is not a query parameter of %s%s", op->id, nearest_hint(&near, hint));
+				 "is not a query parameter of %s%s%s", op->id, nearest_hint(&near, hint),
+				 synonym_unit(&near));
 	}
 }
 

@@ -10,11 +10,21 @@
 
 enum { MAX_FIELDS = 64 }; /* of an object; the generator checks it */
 
+/* "30s" or an ISO date is a likely mistake, so the unit is a part of the type. */
+static const char *int_name(const struct field *field)
+{
+	if (field->or_digits)
+		return "a whole number of 64 bits, or the text of one";
+	if (synonym_is_instant(field->name))
+		return "a whole number, Unix time in milliseconds";
+	return synonym_is_duration(field->name) ? "a whole number of milliseconds" : "a whole number";
+}
+
 static const char *type_name(const struct field *field)
 {
 	switch (field->kind) {
 	case FIELD_INT:
-		return field->or_digits ? "a whole number of 64 bits, or the text of one" : "a whole number";
+		return int_name(field);
 	case FIELD_REAL:
 		return "a number";
 	case FIELD_BOOL:
@@ -258,17 +268,26 @@ static inline bool is_member(const struct field *field, const char *key)
 	return field->name[0] == key[0] && field->place == IN_BODY && strcmp(field->name, key) == 0;
 }
 
-static void refuse_member(struct validation *v, const struct field *fields, size_t count, const struct json *member,
-			  const struct json_pointer *at)
+static void refuse_member(struct validation *v, const struct field *fields, size_t count, const struct json *object,
+			  const struct json *member, const struct json_pointer *at)
 {
 	struct nearest near = { .given = member->key };
+	const char *any = NULL;
 	char hint[NEAREST_HINT];
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (fields[i].place == IN_BODY)
 			synonym_offer(&near, fields[i].name);
-	validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
-			 "is not a known field%s", nearest_hint(&near, hint));
+		if (!any && fields[i].kind == FIELD_ANY && (fields[i].required || fields[i].excludes) &&
+		    !json_tree_member(object, fields[i].name))
+			any = fields[i].name;
+	}
+	if (!near.found && any) /* a client may send its own value without a member around it */
+		validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
+				 "is not a known field; a value of your own belongs into '%s'", any);
+	else
+		validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
+				 "is not a known field%s%s", nearest_hint(&near, hint), synonym_unit(&near));
 }
 
 /*
@@ -285,7 +304,7 @@ static void match_members(struct validation *v, const struct field *fields, size
 		while (i < count && !is_member(&fields[i], m->key.at))
 			i++;
 		if (i == count)
-			refuse_member(v, fields, count, m, at);
+			refuse_member(v, fields, count, object, m, at);
 		else if (m->kind != JSON_IS_NULL || !fields[i].null_is_absent)
 			values[i] = m;
 	}

@@ -13,4 +13,11 @@ bool synonym_is(struct text given, const char *known);
 /* Offers a known name. A synonym of it counts as near as the name itself. */
 void synonym_offer(struct nearest *n, const char *known);
 
+/* Return true for the name of a duration, or of an instant. */
+bool synonym_is_duration(const char *known);
+bool synonym_is_instant(const char *known);
+
+/* Returns what to add to a hint: the unit, if the given name may have another; else "". */
+const char *synonym_unit(const struct nearest *n);
+
 #endif

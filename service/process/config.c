@@ -268,8 +268,9 @@ static bool load_flags(int argc, char **argv)
 		} else if (strcmp(argv[i], "--check-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
 			continue;
 		} else if (strncmp(argv[i], "--", 2) != 0) {
-			fprintf(stderr, "patternd: unexpected argument '%s' (write --embedded=DIR; see --help)\n",
-				argv[i]);
+			bool is_folder = i > 1 && strcmp(argv[i - 1], "--embedded") == 0;
+			fprintf(stderr, "patternd: unexpected argument '%s' (%ssee --help)\n", argv[i],
+				is_folder ? "write --embedded=DIR; " : "");
 			ok = false;
 		} else {
 			ok = load_flag(argc, argv, &i) && ok;

@@ -32,11 +32,22 @@ void option_variable(const char *flag, char out[OPTION_NAME_MAX])
 		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
 }
 
+/* Names that other daemons have for these options. */
+static const struct {
+	const char *other, *known;
+} foreign[] = {
+	{ "port", "listen" },     { "host", "listen" },      { "bind", "listen" },      { "address", "listen" },
+	{ "redis-url", "redis" }, { "redis-host", "redis" }, { "redis-addr", "redis" },
+};
+
 /* NULL: no name is near. */
 static const char *nearest(const char *name, size_t len, bool once)
 {
 	struct nearest n = { .given = { name, len } };
 
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (text_is(n.given, foreign[i].other))
+			return foreign[i].known;
 	for (size_t i = 0; i < NAMES; i++)
 		if (once || !names[i].once)
 			nearest_offer(&n, names[i].flag);

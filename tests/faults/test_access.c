@@ -231,35 +231,44 @@ static bool is_refused(struct answer a)
 	return a.status == 401 || (code && strcmp(code, "forbidden") == 0);
 }
 
-static void must_refuse_alike(struct refusals *seen, struct answer a, const char *what)
+static const char absent[] = "send a token in one header 'Authorization: Bearer TOKEN'";
+static const char other[] = "the header 'Authorization' must be 'Bearer TOKEN'";
+static const char unknown[] = "the token is not in the file of --tokens";
+
+/* `detail` is NULL if any of these three will do. */
+static void must_refuse_alike(struct refusals *seen, struct answer a, const char *what, const char *detail)
 {
 	static const char challenge[] = "Bearer realm=\"patternd\"";
-	static const char detail[] = "send the header 'Authorization: Bearer TOKEN' with a valid token";
 	const char *asked = header_of(a, "WWW-Authenticate"), *told = json_string_value(json_at(a, "/detail"));
 
 	must_refuse(seen, a, 401, "unauthorized", NULL, "%s", what);
+	if (told && !detail)
+		detail = strcmp(told, other) == 0 ? other : strcmp(told, unknown) == 0 ? unknown : absent;
 	if (!asked || strcmp(asked, challenge) != 0 || !told || strcmp(told, detail) != 0)
 		note_flaw(seen, a, "%s: the refusal differs from the others", what);
 }
 
 static void without_a_token(const struct contract_operation *op, struct refusals *seen)
 {
-	static const char *const none[] = { NULL,
-					    "Authorization;", /* libcurl sends it without a value */
-					    "Authorization: Bearer",
-					    "Authorization: Bearer unknown",
-					    "Authorization: Basic Z29vZDpnb29k",
-					    "Authorization: Digest username=\"a\"",
-					    "X-Api-Key: unknown",
-					    "Cookie: token=unknown" };
+	static const struct {
+		const char *header, *detail;
+	} none[] = { { NULL, absent },
+		     { "Authorization;", other }, /* libcurl sends it without a value */
+		     { "Authorization: Bearer", other },
+		     { "Authorization: Bearer unknown", unknown },
+		     { "Authorization: Basic Z29vZDpnb29k", other },
+		     { "Authorization: Digest username=\"a\"", other },
+		     { "X-Api-Key: unknown", absent },
+		     { "Cookie: token=unknown", absent } };
 
 	for (size_t i = 0; i < COUNT(none); i++) {
-		struct answer a = ask(op, none[i], NULL);
+		const char *header = none[i].header;
+		struct answer a = ask(op, header, NULL);
 		seen->seen++;
 		if (is_open(op) ? is_refused(a) : false)
-			note_flaw(seen, a, "'%s': no token should be needed", none[i] ? none[i] : "");
+			note_flaw(seen, a, "'%s': no token should be needed", header ? header : "");
 		else if (!is_open(op))
-			must_refuse_alike(seen, a, none[i] ? none[i] : "no token");
+			must_refuse_alike(seen, a, header ? header : "no token", none[i].detail);
 	}
 }
 
@@ -287,14 +296,14 @@ static void malformed_headers(const struct contract_operation *op, struct refusa
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(header, sizeof(header), forms[i], op->id, op->id);
 #pragma GCC diagnostic pop
-		must_refuse_alike(seen, ask(op, header, NULL), header);
+		must_refuse_alike(seen, ask(op, header, NULL), header, NULL);
 	}
 	snprintf(bearer, sizeof(bearer), "Authorization: Bearer good-%s", op->id);
-	must_refuse_alike(seen, ask(op, bearer, bearer), "the same token twice");
-	must_refuse_alike(seen, ask(op, bearer, "Authorization: Bearer unknown"), "a good one and another");
-	must_refuse_alike(seen, ask(op, "Authorization: Basic eDp5", bearer), "a good one behind another scheme");
+	must_refuse_alike(seen, ask(op, bearer, bearer), "the same token twice", NULL);
+	must_refuse_alike(seen, ask(op, bearer, "Authorization: Bearer unknown"), "a good one and another", NULL);
+	must_refuse_alike(seen, ask(op, "Authorization: Basic eDp5", bearer), "a good one behind another scheme", NULL);
 	snprintf(huge, sizeof(huge), "Authorization: Bearer %0*d", 4000, 1);
-	must_refuse_alike(seen, ask(op, huge, NULL), "4000 bytes");
+	must_refuse_alike(seen, ask(op, huge, NULL), "4000 bytes", NULL);
 }
 
 /* Sends tokens with every scope but the needed one. */

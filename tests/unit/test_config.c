@@ -322,7 +322,7 @@ TEST(unknown_variables_are_reported)
 	assert_string_equal(reported, "");
 	option_unknown_variables((char **)(uintptr_t)unknown, note);
 	assert_string_equal(reported, "the variable PATTERND_POOL_SISE is not an option: is PATTERND_POOL_SIZE meant?\n"
-				      "the variable PATTERND_PORT is not an option; see --help\n"
+				      "the variable PATTERND_PORT is not an option: is PATTERND_LISTEN meant?\n"
 				      "the variable PATTERND_VERSION is not an option; see --help\n"
 				      "the variable PATTERND_ is not an option; see --help\n");
 }

@@ -327,7 +327,20 @@ TEST(hints)
 		{ "POST", "/queues/q/messages", "{\"bdy\":1}",
 		  "/bdy is not a known field; did you mean 'body'?\n/body is required, unless messages is given\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay\":5}",
-		  "/delay is not a known field; did you mean 'delay_ms'?\n" },
+		  "/delay is not a known field; did you mean 'delay_ms'? It is in milliseconds\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"run_at\":5}",
+		  "/run_at is not a known field; did you mean 'deliver_at_ms'? It is Unix time in milliseconds\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"ttlms\":5}",
+		  "/ttlms is not a known field; did you mean 'ttl_ms'?\n" },
+		{ "POST", "/queues/q/messages", "{\"to\":\"ann\"}",
+		  "/to is not a known field; a value of your own belongs into 'body'\n"
+		  "/body is required, unless messages is given\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":\"30s\"}",
+		  TYPE("delay_ms", "a whole number of milliseconds", "a string") },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"deliver_at_ms\":\"2026-11-29\"}",
+		  TYPE("deliver_at_ms", "a whole number, Unix time in milliseconds", "a string") },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"jobId\":\"a\"}",
+		  "/jobId is not a known field; did you mean 'id'?\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not a known field\n" },
 		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"sliding-windw\""),
 		  "/algorithm must be one of gcra, sliding_window, fixed_window; did you mean 'sliding_window'?\n" },
@@ -339,7 +352,7 @@ TEST(hints)
 		{ "PUT", "/bloom/f", "{\"initial_size\":9,\"capacity\":9,\"error_rate\":0.1}",
 		  "/initial_size is not a known field; did you mean 'capacity'?\n" },
 		{ "POST", "/locks/l", "{\"timeout\":5,\"worker\":\"w\"}",
-		  "/timeout is not a known field; did you mean 'ttl_ms'?\n"
+		  "/timeout is not a known field; did you mean 'ttl_ms'? It is in milliseconds\n"
 		  "/worker is not a known field; did you mean 'owner'?\n" },
 		{ "POST", "/queues/q/receive", "{\"owner\":\"w\"}",
 		  "/owner is not a known field; did you mean 'worker'?\n" },
@@ -442,7 +455,7 @@ TEST(rates_with_a_fraction)
 		{ PUT_POLICY, RATE("3.141592653589793", "1000"), NO_RATE },
 		/* The window would be longer than the longest. */
 		{ PUT_POLICY, RATE("0.5", "20000000000"), NO_RATE },
-		{ PUT_POLICY, RATE("0.5", "\"x\""), NO_RATE TYPE("window_ms", "a whole number", "a string") },
+		{ PUT_POLICY, RATE("0.5", "\"x\""), NO_RATE TYPE("window_ms", "a whole number of milliseconds", "a string") },
 		{ "PATCH", "/ratelimit/policies/p", "{\"limit\":0.5}", NO_RATE },
 		/* No rate: a number that has no period. */
 		{ PUT_POLICY, "{\"limit\":1,\"window_ms\":1,\"burst\":0.5}",
