@@ -25,11 +25,13 @@ static void send(struct request *req, const struct web_asset *asset)
 	struct text known = req->asked.conditions ? req->asked.conditions->none_match : (struct text){ 0 };
 	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
 
-	answer_header(req, "Vary", "Accept-Encoding");
-	if (!accept_coding(req->asked.accept_encoding, "gzip")) {
+	if (asset->is_gzip)
+		answer_header(req, "Vary", "Accept-Encoding");
+	/* Without the header, any coding is acceptable (RFC 9110, 12.5.3). */
+	if (asset->is_gzip && !accept_coding(req->asked.accept_encoding, "gzip")) {
 		answer_problem(
 			req, P_NOT_ACCEPTABLE,
-			"the pages are compressed with gzip, which Accept-Encoding excludes (curl: --compressed)");
+			"this file is compressed with gzip, which Accept-Encoding excludes (curl: --compressed)");
 		return;
 	}
 	req->answer.cache_control = "no-cache"; /* cached, but revalidated each time */
@@ -37,7 +39,7 @@ static void send(struct request *req, const struct web_asset *asset)
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");
 	answer_header(req, "Referrer-Policy", "no-referrer");
-	if (!is_known)
+	if (asset->is_gzip && !is_known)
 		answer_header(req, "Content-Encoding", "gzip");
 	/* A 304 has no body, but its Content-Length must be the length of the 200's body. */
 	answer_body(req, is_known ? 304 : 200, asset->content_type, asset->body);
