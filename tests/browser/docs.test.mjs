@@ -15,10 +15,20 @@ import { LANGUAGES, exampleRequest } from '../../web/docs/samples.js';
 import { counts } from './data.mjs';
 import { open } from './stage.mjs';
 
+const rowOf = (page, path) => page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) }).first();
+
+/** Finds an operation by its path, and opens it. */
+async function unfold(page, path) {
+  await page.getByLabel('Search operations, fields and codes').fill(path);
+  const row = rowOf(page, path);
+  await row.locator('.opblock-summary-control').click();
+  await row.locator('.samples pre').waitFor();
+  return row;
+}
+
 /** Opens the row of an operation and sends its request; returns the status that the page shows. */
 async function tryIt(page, path) {
-  const row = page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) }).first();
-  await row.locator('.opblock-summary-control').click();
+  const row = await unfold(page, path);
   await row.getByRole('button', { name: 'Try it out' }).click();
   await row.getByRole('button', { name: 'Execute' }).click();
   return row.locator('.live-responses-table tbody .response-col_status').first().innerText();
@@ -34,8 +44,11 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
   );
 
   const page = await stage.visit('/docs');
-  await page.locator('.opblock').first().waitFor();
+  const filter = page.getByLabel('Search operations, fields and codes');
+  await filter.fill('/');
   await counts(page.locator('.opblock'), operations);
+  await counts(page.locator('.list li li'), operations);
+  await filter.fill('');
   await counts(page.locator('.authorization__btn'), 0); // no token is asked for
   await counts(page.locator('.info .renderedMarkdown p'), 1);
   // A line that begins with "200." would be shown as a list.
@@ -51,7 +64,7 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
   await page.getByRole('link', { name: 'Open the page of this daemon' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.getByRole('link', { name: 'API page' }).click();
-  await page.locator('.opblock').first().waitFor();
+  await page.locator('.opblock-tag').first().waitFor();
   stage.assertClean();
 });
 
@@ -71,7 +84,7 @@ test('where tokens are asked for, the page asks for one', { timeout: 180_000 }, 
   await token.fill('secret');
   await page.getByRole('button', { name: 'Read the API' }).click();
   assert.match(await tryIt(page, '/info'), /^200/);
-  const operation = page.locator('.opblock', { has: page.locator('[data-path="/info"]') });
+  const operation = rowOf(page, '/info');
   await operation.locator('.problems summary').last().click();
   const [answer] = await Promise.all([
     page.waitForResponse(/\/problems\/unauthorized$/),
@@ -106,14 +119,6 @@ async function clients(t) {
     python: (source) => said('python3', ['-c', source]),
     node: (source) => said('node', ['--input-type=module', '-e', source]),
   };
-}
-
-/** Opens the first operation of a path, and returns its row. */
-async function unfold(page, path) {
-  const row = page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) }).first();
-  await row.locator('.opblock-summary-control').click();
-  await row.locator('.samples pre').waitFor();
-  return row;
 }
 
 test('samples are shown before anything is sent, and work', { timeout: 180_000 }, async (t) => {
@@ -169,7 +174,6 @@ test('the search finds operations by their names, fields and codes', { timeout: 
   const stage = await open();
   t.after(() => stage.close());
   const page = await stage.visit('/docs');
-  await page.locator('.opblock').first().waitFor();
   const filter = page.getByLabel('Search operations, fields and codes');
   const finds = async (phrase, ...paths) => {
     await filter.fill(phrase);
@@ -185,9 +189,6 @@ test('the search finds operations by their names, fields and codes', { timeout: 
   await page.getByText("Nothing matches 'zz'<b>'.", { exact: true }).waitFor();
   await counts(page.locator('.opblock'), 0);
   await counts(page.getByText('No operations defined'), 0);
-  await filter.fill('');
-  await page.locator('.opblock [data-path="/healthz"]').waitFor();
-
   const row = await unfold(page, '/locks/{name}');
   await row.getByText('Problems: reserved_name, lock_held').click();
   await row.getByText('Another client holds the lock').first().waitFor();
@@ -225,13 +226,50 @@ test('the search finds each code of a problem', { timeout: 180_000 }, async (t) 
   stage.assertClean();
 });
 
+/** Waits until the page is scrolled to a row. */
+async function scrolledTo(page, row) {
+  const isAtTop = (element) => Math.abs(element.getBoundingClientRect().top) < innerHeight / 2;
+  await page.waitForFunction(isAtTop, await row.elementHandle());
+}
+
+test('an address opens its operation, and is that of the open one', { timeout: 180_000 }, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const page = await stage.visit('/docs');
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const tags = page.locator('.opblock-tag');
+  await tags.first().waitFor();
+  await counts(page.locator('.opblock'), 0); // all tags are folded
+
+  await page.goto(`${stage.url}/docs#/Queues/queue_redrive`);
+  await page.reload();
+  const redrive = rowOf(page, '/queues/{name}/redrive');
+  await redrive.locator('.samples').waitFor();
+  await scrolledTo(page, redrive);
+  await page.getByRole('navigation').getByRole('link', { name: 'Rate limits' }).click();
+  await page.waitForURL(/#\/Rate%20limits$/);
+  const take = rowOf(page, '/ratelimit');
+  await take.locator('.opblock-summary-control').click();
+  await page.waitForURL(/#\/Rate%20limits\/ratelimit_take$/);
+  await page.getByRole('navigation').getByRole('link', { name: 'Redrive dead letters' }).click();
+  await page.waitForURL(/#\/Queues\/queue_redrive$/);
+  await scrolledTo(page, redrive);
+  await page.goBack();
+  await page.waitForURL(/#\/Rate%20limits\/ratelimit_take$/);
+  await scrolledTo(page, take);
+  await page.goBack();
+  await page.goBack();
+  await page.waitForURL(/#\/Queues\/queue_redrive$/);
+  await page.goBack();
+  await page.waitForURL(/\/docs$/);
+  stage.assertClean();
+});
+
 test('each try is a request of its own', { timeout: 180_000 }, async (t) => {
   const stage = await open();
   t.after(() => stage.close());
   const page = await stage.visit('/docs');
-  await page.locator('.opblock').first().waitFor();
-  const row = page.locator('.opblock', { has: page.locator('[data-path="/counters/{name}/increment"]') }).first();
-  await row.locator('.opblock-summary-control').click();
+  const row = await unfold(page, '/counters/{name}/increment');
   await row.getByRole('button', { name: 'Try it out' }).click();
   const execute = async () => {
     const [answer] = await Promise.all([
@@ -283,7 +321,6 @@ test('light and dark, wide and narrow: axe finds nothing, nothing overflows', { 
     const page = await stage.visit('/docs');
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 900 });
-    await page.locator('.opblock').first().waitFor();
     assert.match(await tryIt(page, '/queues/{name}/messages/{id}'), /^404/);
     const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(back, colorScheme === 'dark' ? 'rgb(19, 23, 24)' : 'rgb(246, 247, 247)');

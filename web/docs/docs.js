@@ -1,13 +1,20 @@
 // /docs: the contract of the running daemon, to read and to try, by Swagger UI. A token stays in
 // this page's memory.
+//
+// The site of the documentation has this page too, without a daemon. There, a script of
+// tools/site/build sets `published`: the contract, the kinds of problems, and where both are
+// explained.
 import { nameControls } from './names.js';
 import { docsPlugin, splitDescription } from './plugin.js';
 
 const access = document.getElementById('access');
 const token = document.getElementById('token');
 const trouble = document.getElementById('trouble');
+const other = document.getElementById('other');
+const { published } = window;
 
 async function contract(bearer) {
+  if (published) return published.contract;
   const answer = await fetch('openapi.json', { headers: bearer ? { Authorization: `Bearer ${bearer}` } : {} });
   if (answer.status === 401) {
     access.hidden = false;
@@ -33,8 +40,8 @@ function explainer(bearer) {
 
 async function problemKinds(bearer) {
   const headers = bearer ? { Authorization: `Bearer ${bearer}` } : {};
-  const kinds = new Map();
-  for (let cursor = ''; cursor !== null; ) {
+  const kinds = new Map(published?.problems.map((kind) => [kind.code, kind]));
+  for (let cursor = published ? null : ''; cursor !== null; ) {
     const answer = await fetch(`problems?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`, { headers });
     if (!answer.ok) throw new Error(`GET /problems was answered with ${answer.status}.`);
     const page = await answer.json();
@@ -69,7 +76,7 @@ function takesKey(spec, base, { method, url }) {
 
 function show(spec, bearer) {
   access.remove();
-  const base = new URL('.', document.baseURI).href.replace(/\/$/, '');
+  const base = published ? spec.servers[0].url : new URL('.', document.baseURI).href.replace(/\/$/, '');
   if (!bearer) {
     delete spec.security; // this daemon asks for no token: no padlocks
     delete spec.components.securitySchemes;
@@ -79,17 +86,28 @@ function show(spec, bearer) {
   const { first, rest } = splitDescription(spec.info.description);
   spec.servers = [{ url: base, description: 'This daemon.' }];
   spec.info.description = first;
-  withoutExamples(spec);
+  if (!published) withoutExamples(spec);
   nameControls(document.getElementById('api'));
   const ui = window.SwaggerUIBundle({
     dom_id: '#api',
     spec,
-    docExpansion: 'list',
+    docExpansion: 'none',
+    deepLinking: true,
     defaultModelsExpandDepth: -1,
     displayRequestDuration: true,
     filter: true,
     validatorUrl: null, // no other host is asked
-    plugins: [docsPlugin({ spec, base, withToken: bearer !== '', rules: rest, explain: explainer(bearer) })],
+    ...(published && { supportedSubmitMethods: [] }), // nothing can be tried
+    plugins: [
+      docsPlugin({
+        spec,
+        base,
+        withToken: bearer !== '',
+        rules: rest,
+        explain: explainer(bearer),
+        problemsAt: published?.problemsAt ?? 'problems/',
+      }),
+    ],
     requestInterceptor(request) {
       const given = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'idempotency-key');
       const isKeyed = takesKey(spec, base, { method: 'GET', ...request });
@@ -100,6 +118,7 @@ function show(spec, bearer) {
       if (bearer) ui.preauthorizeApiKey('bearer', bearer);
     },
   });
+  addEventListener('hashchange', () => ui.layoutActions.parseDeepLinkHash(location.hash));
 }
 
 async function open(bearer) {
@@ -112,12 +131,18 @@ async function open(bearer) {
   }
 }
 
-// The page is absent with --ui=off.
-fetch('ui', { method: 'HEAD' })
-  .then((answer) => {
-    document.getElementById('ui').hidden = !answer.ok;
-  })
-  .catch(() => {});
+if (published) {
+  other.href = '../index.html';
+  other.textContent = 'Documentation';
+  other.hidden = false;
+} else {
+  // The page is absent with --ui=off.
+  fetch('ui', { method: 'HEAD' })
+    .then((answer) => {
+      other.hidden = !answer.ok;
+    })
+    .catch(() => {});
+}
 access.addEventListener('submit', (event) => {
   event.preventDefault();
   open(token.value.trim());

@@ -1,6 +1,7 @@
 // What /docs adds to Swagger UI: samples before the parameters of each operation and its problems
 // after them, a filter that finds more than tags, and problems too, and the rules of the contract
-// folded behind its first paragraph.
+// folded behind its first paragraph. list.js has the list at the side and the addresses.
+import { addresses, list } from './list.js';
 import { LANGUAGES, exampleRequest } from './samples.js';
 import { commonCodes, kindsFound, searchOf } from './search.js';
 
@@ -37,18 +38,18 @@ function samples(React, { spec, base, withToken }) {
 }
 
 /** A problem: its code as a link to its page, and what it means if that is known. */
-function problemRow(e, code, { status, title, help } = {}) {
+function problemRow(e, problemsAt, code, { status, title, help } = {}) {
   return e(
     'li',
     { key: code },
-    e('a', { href: `problems/${code}` }, e('code', null, code)),
+    e('a', { href: problemsAt + code }, e('code', null, code)),
     help ? ` ${status}, ${title}. ` : '',
     ...(help ?? '').split('`').map((part, at) => (at % 2 ? e('code', { key: at }, part) : part)),
   );
 }
 
 /** The problems of an operation. */
-function problems(React, { spec, explain }) {
+function problems(React, { spec, explain, problemsAt }) {
   const e = React.createElement;
   const common = commonCodes(spec);
   return function Problems({ path, method }) {
@@ -61,7 +62,7 @@ function problems(React, { spec, explain }) {
             'details',
             { onToggle: () => explain().then(setKnown, () => {}) },
             e('summary', null, summary),
-            e('ul', null, ...codes.map((code) => problemRow(e, code, known?.get(code)))),
+            e('ul', null, ...codes.map((code) => problemRow(e, problemsAt, code, known?.get(code)))),
           );
     return e(
       'div',
@@ -73,7 +74,7 @@ function problems(React, { spec, explain }) {
 }
 
 /** The problems whose code or status a phrase names, or the answer that nothing matches it. */
-function found(React, { explain }) {
+function found(React, { explain, problemsAt }) {
   const e = React.createElement;
   return function Found({ phrase, hasOperations }) {
     const [{ kinds, trouble }, setKnown] = React.useState({});
@@ -87,7 +88,7 @@ function found(React, { explain }) {
     }, [phrase]);
     if (!isAsked) return null;
     if (!kinds && !trouble) return null;
-    const rows = kindsFound(kinds, phrase).map((kind) => problemRow(e, kind.code, kind));
+    const rows = kindsFound(kinds, phrase).map((kind) => problemRow(e, problemsAt, kind.code, kind));
     const what = trouble ? 'No operation matches' : 'Nothing matches';
     const none = rows.length === 0 && !hasOperations ? `${what} '${phrase}'.` : '';
     return e(
@@ -107,7 +108,7 @@ export function splitDescription(text) {
 
 /**
  * `context`: {spec, base, withToken, rules, explain(): a promise of what the daemon has for each
- * code}.
+ * code, problemsAt: the address of a problem without its code}.
  */
 export function docsPlugin(context) {
   return ({ React, getComponent }) => {
@@ -115,6 +116,7 @@ export function docsPlugin(context) {
     const Samples = samples(React, context);
     const Problems = problems(React, context);
     const Found = found(React, context);
+    const List = list(React);
     const matches = searchOf(context.spec);
     const topics = [...context.rules.matchAll(/^\*\*(.+?)\.?\*\*/gm)].map((found) => found[1].toLowerCase());
     return {
@@ -128,19 +130,30 @@ export function docsPlugin(context) {
             )
             .filter((tag) => tag.get('operations').size > 0),
       },
+      statePlugins: { layout: addresses },
       wrapComponents: {
+        // Swagger UI would put a link into the button that opens an operation.
+        DeepLink: (DeepLink) => (props) => e(DeepLink, { ...props, enabled: false }),
         parameters: (Parameters) => (props) => {
           const [path, method] = props.pathMethod;
           return e('div', null, e(Samples, { path, method }), e(Parameters, props), e(Problems, { path, method }));
         },
         operations: (Operations) => (props) => {
           const filter = props.layoutSelectors.currentFilter(); // true before the first search
-          const hasOperations = props.specSelectors.taggedOperations().size > 0;
+          const tagged = props.specSelectors.taggedOperations();
+          const hasOperations = tagged.size > 0;
           return e(
             'div',
             null,
             e(Found, { phrase: typeof filter === 'string' ? filter.trim() : '', hasOperations }),
-            hasOperations ? e(Operations, props) : null,
+            hasOperations
+              ? e(
+                  'div',
+                  { className: 'listed' },
+                  e(List, { tagged, isShown: props.layoutSelectors.isShown }),
+                  e(Operations, props),
+                )
+              : null,
           );
         },
         InfoContainer: (Info) => (props) =>
