@@ -149,8 +149,8 @@ test-valgrind: packages-valgrind ## tests under memcheck
 	@cmake --build --preset valgrind -j $(JOBS)
 	@$(call run_tests,valgrind -j $$((4 * $(JOBS))))
 
-# The pages /ui and /docs in Chromium, which is steered by playwright-core.
-test-browser: packages-browser tests/browser/node_modules/.package-lock.json build ## the pages /ui and /docs in Chromium
+# The pages /ui and /docs, and the site, in Chromium, which is steered by playwright-core.
+test-browser: packages-browser packages-site tests/browser/node_modules/.package-lock.json build ## /ui, /docs and the site in Chromium
 	@node --test --test-concurrency=1 tests/browser/
 
 tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json

@@ -4,8 +4,9 @@
 Each file of web/ui and web/docs is served under its own path there, except that index.html is
 served under the path of its folder. icon.svg is served as favicon.ico. The files of npm packages
 that web/package.json lists under "embed" are served beside them (tools/fetch_npm.py has downloaded
-them). The licences of these packages are joined to docs/licenses.txt. Files are stored and
-sent in gzip format; see is_plain for the exceptions. Writes web_assets.c, and licenses.txt for our packages to ship.
+them). The licences of these packages are joined to docs/licenses.txt. Files are stored and sent in
+gzip format, except the pages themselves. Writes web_assets.c, and licenses.txt for our packages to
+ship.
 """
 import gzip
 import hashlib

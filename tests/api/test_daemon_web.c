@@ -27,7 +27,10 @@ static const struct {
 };
 enum { PARTS = COUNT(parts) };
 
-/* A page itself is sent as it is, for people who open it with curl; its other files are compressed. */
+/*
+ * A page itself is sent as it is, since curl does not decompress it. Its other files are
+ * compressed.
+ */
 static bool is_page(size_t part)
 {
 	return strcmp(parts[part].type, HTML) == 0;
