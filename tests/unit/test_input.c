@@ -328,19 +328,6 @@ TEST(hints)
 		  "/bdy is not a known field; did you mean 'body'?\n/body is required, unless messages is given\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay\":5}",
 		  "/delay is not a known field; did you mean 'delay_ms'? It is in milliseconds\n" },
-		{ "POST", "/queues/q/messages", "{\"body\":1,\"run_at\":5}",
-		  "/run_at is not a known field; did you mean 'deliver_at_ms'? It is Unix time in milliseconds\n" },
-		{ "POST", "/queues/q/messages", "{\"body\":1,\"ttlms\":5}",
-		  "/ttlms is not a known field; did you mean 'ttl_ms'?\n" },
-		{ "POST", "/queues/q/messages", "{\"to\":\"ann\"}",
-		  "/to is not a known field; a value of your own belongs into 'body'\n"
-		  "/body is required, unless messages is given\n" },
-		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":\"30s\"}",
-		  TYPE("delay_ms", "a whole number of milliseconds", "a string") },
-		{ "POST", "/queues/q/messages", "{\"body\":1,\"deliver_at_ms\":\"2026-11-29\"}",
-		  TYPE("deliver_at_ms", "a whole number, Unix time in milliseconds", "a string") },
-		{ "POST", "/queues/q/messages", "{\"body\":1,\"jobId\":\"a\"}",
-		  "/jobId is not a known field; did you mean 'id'?\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not a known field\n" },
 		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"sliding-windw\""),
 		  "/algorithm must be one of gcra, sliding_window, fixed_window; did you mean 'sliding_window'?\n" },
@@ -386,6 +373,27 @@ TEST(hints)
 		{ "GET", "/checkins/a?from=2026-1-1", NULL, "?from must be a date, YYYY-MM-DD\n" },
 		{ "PUT", "/bloom/f", "{\"capacity\":1,\"error_rate\":1e-7}",
 		  "/error_rate must be from 0.000001 to 0.5, not 0.0000001\n" },
+	};
+	check_details(ROWS(rows));
+}
+
+/* A unit of another system, and a value without a member around it. */
+TEST(units_and_places)
+{
+	static const struct detail_row rows[] = {
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"run_at\":5}",
+		  "/run_at is not a known field; did you mean 'deliver_at_ms'? It is Unix time in milliseconds\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"ttlms\":5}",
+		  "/ttlms is not a known field; did you mean 'ttl_ms'?\n" },
+		{ "POST", "/queues/q/messages", "{\"to\":\"ann\"}",
+		  "/to is not a known field; a value of your own belongs into 'body'\n"
+		  "/body is required, unless messages is given\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":\"30s\"}",
+		  TYPE("delay_ms", "a whole number of milliseconds", "a string") },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"deliver_at_ms\":\"2026-11-29\"}",
+		  TYPE("deliver_at_ms", "a whole number, Unix time in milliseconds", "a string") },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"jobId\":\"a\"}",
+		  "/jobId is not a known field; did you mean 'id'?\n" },
 	};
 	check_details(ROWS(rows));
 }
@@ -455,7 +463,8 @@ TEST(rates_with_a_fraction)
 		{ PUT_POLICY, RATE("3.141592653589793", "1000"), NO_RATE },
 		/* The window would be longer than the longest. */
 		{ PUT_POLICY, RATE("0.5", "20000000000"), NO_RATE },
-		{ PUT_POLICY, RATE("0.5", "\"x\""), NO_RATE TYPE("window_ms", "a whole number of milliseconds", "a string") },
+		{ PUT_POLICY, RATE("0.5", "\"x\""),
+		  NO_RATE TYPE("window_ms", "a whole number of milliseconds", "a string") },
 		{ "PATCH", "/ratelimit/policies/p", "{\"limit\":0.5}", NO_RATE },
 		/* No rate: a number that has no period. */
 		{ PUT_POLICY, "{\"limit\":1,\"window_ms\":1,\"burst\":0.5}",
