@@ -48,7 +48,8 @@ static int by_weight(const void *a, const void *b)
 
 static void sort(struct overview_list *list)
 {
-	qsort(list->at, list->stored, sizeof(*list->at), by_weight);
+	if (list->stored > 0)
+		qsort(list->at, list->stored, sizeof(*list->at), by_weight);
 	if (list->stored < OVERVIEW_MOST_OF_KIND)
 		return;
 	list->stored = OVERVIEW_MOST_OF_KIND;
