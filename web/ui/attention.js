@@ -80,10 +80,19 @@ const sumOf = ({ kind, finding_count: found, count, since_at_ms, severity }, wor
 	until_ms: null,
 });
 
-/** The rows that an overview makes: what is unknown comes first, for it may hide the worst. */
+const CAUSES = ['redis_away', 'shard_away', 'quorum_server_away', 'redis_refuses', 'permissions_missing'];
+
+/**
+ * The rows that an overview makes: what is unknown comes before the rest, for it may hide the
+ * worst, and after its cause.
+ */
 function rowsOf({ kinds, findings, unknown, complete, ...sums }, opened) {
-	const rows = unknown.map(({ of, detail }) =>
-		isUnknown(`unknown ${of}`, sums[of] ? `Not all known: ${of}` : `Not known: ${of}`, detail),
+	const isCause = ({ kind }) => CAUSES.includes(kind);
+	const rows = rowsOfKinds(kinds.filter(isCause), findings, opened);
+	rows.push(
+		...unknown.map(({ of, detail }) =>
+			isUnknown(`unknown ${of}`, sums[of] ? `Not all known: ${of}` : `Not known: ${of}`, detail),
+		),
 	);
 	if (!complete)
 		rows.push(
@@ -93,6 +102,12 @@ function rowsOf({ kinds, findings, unknown, complete, ...sums }, opened) {
 				'Not everything could be looked at, so there may be more than is listed',
 			),
 		);
+	rows.push(...rowsOfKinds(kinds.filter((one) => !isCause(one)), findings, opened));
+	return rows;
+}
+
+function rowsOfKinds(kinds, findings, opened) {
+	const rows = [];
 	for (const sum of kinds) {
 		const { kind, finding_count: found } = sum;
 		const those = findings.filter((one) => one.kind === kind);

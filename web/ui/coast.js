@@ -21,7 +21,7 @@ function outline({ arcs, objects, transform: { scale, translate } }, mercator) {
 			x += east;
 			y += north;
 			const latitude = Math.max(-EDGE, Math.min(EDGE, y * scale[1] + translate[1]));
-			return `${(x * scale[0] + translate[0]).toFixed(2)} ${mercator(latitude).toFixed(2)}`;
+			return [x * scale[0] + translate[0], mercator(latitude)];
 		});
 	});
 	// A negative number is an arc backwards.
@@ -29,5 +29,13 @@ function outline({ arcs, objects, transform: { scale, translate } }, mercator) {
 	const rings = objects.land.geometries.flatMap(({ type, arcs: parts }) =>
 		type === 'Polygon' ? parts : parts.flat(),
 	);
-	return rings.map((ring) => `M${ring.flatMap(points).join('L')}Z`).join('');
+	return rings.map((ring) => `${pathOf(ring.flatMap(points))}Z`).join('');
+}
+
+/** A ring over the antimeridian is in pieces, or a line would cross the whole map. */
+function pathOf(ring) {
+	const crosses = ([x], at) => at > 0 && Math.abs(x - ring[at - 1][0]) > 180;
+	return ring
+		.map(([x, y], at) => `${at === 0 || crosses([x], at) ? 'M' : 'L'}${x.toFixed(2)} ${y.toFixed(2)}`)
+		.join('');
 }

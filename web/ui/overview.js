@@ -189,7 +189,7 @@ function running(info) {
 			'Libraries',
 			Object.entries(info.libraries)
 				.filter(([, version]) => version !== null)
-				.map((pair) => pair.join(' '))
+				.map(([name, version]) => `${name} ${version.split(' ')[0].replace(`${name}/`, '')}`)
 				.join(', '),
 		],
 	];
