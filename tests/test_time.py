@@ -370,7 +370,8 @@ ACTIONS = {
                      ("PUT", "/leaderboards/a/members/m", {"scores": {"s": 2}}),
                      ("POST", "/leaderboards/b/merge", {"sources": ["a"]})],
 }  # fmt: skip
-RANDOM = re.compile(r'"(token|permit|claim|version|ticket|request_id)": ("[^"]*"|null)')
+# And what the daemon measures by its own clock.
+RANDOM = re.compile(r'"(token|permit|claim|version|ticket|request_id)": ("[^"]*"|null)|"polled_ms": (\d+|null)')
 
 
 def ended(stage, hold, operation, by_hand):

@@ -7,6 +7,7 @@
 #include "call/measure.h"
 #include "common/figures.h"
 #include "locks/lock_call.h"
+#include "locks/lock_polls.h"
 #include "locks/quorum_locks.h"
 #include "process/named.h"
 
@@ -49,6 +50,7 @@ void lock_metrics_acquired(const struct request *req, const struct text *names, 
 
 void lock_metrics_refused(const struct request *req, struct text name)
 {
+	lock_polls_note(name);
 	ended(req, name, request_waited_us(req) > 0 ? TIMED_OUT : REFUSED);
 }
 

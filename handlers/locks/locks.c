@@ -5,6 +5,7 @@
  * waits, or how a quorum decides.
  */
 #include "locks/acquire.h"
+#include "locks/lock_polls.h"
 #include "locks/quorum_acquire.h"
 #include "locks/quorum_locks.h"
 
@@ -202,6 +203,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	int64_t since_us = reply_outcome(r) == LOCK_GET_FREE ? 0 : reply_int(r, LOCK_GET_FIRST_ARRIVED_AT_US);
 	int64_t longest_ms = req->now_ms - since_us / 1000, granted_ms = reply_int(r, LOCK_GET_FENCE) / 1000;
+	int64_t polled_ms = lock_polls_ms(name);
 
 	(void)part;
 	if (reply_outcome(r) == LOCK_GET_FREE)
@@ -215,6 +217,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
 	out_int(o, "waiter_count", reply_int(r, LOCK_GET_WAITER_COUNT));
 	out_int_or_null(o, "longest_wait_ms", since_us > 0, longest_ms > 0 ? longest_ms : 0);
+	out_int_or_null(o, "polled_ms", polled_ms >= 0, polled_ms);
 	out_int(o, "holder_count", reply_int(r, LOCK_GET_HOLDER_COUNT));
 	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, false);
 	out_close(o);

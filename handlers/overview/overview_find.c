@@ -20,6 +20,7 @@ enum {
 	FAILING = 10,        /* requests in a row that a program failed, or deliveries of late */
 	FAILING_ALL = 3,     /* deliveries of late, while none was acknowledged */
 	FAILING_ONE = 5,     /* deliveries of one message */
+	POLLED_MS = 300000,  /* how long clients ask for a lock that is held so long, too */
 	CROWD = 10,          /* requests that wait for a lock, as in the alert PatterndLockWaiters */
 	SHOWN_ID = 100,      /* bytes of an id */
 };
@@ -291,24 +292,34 @@ void overview_find_groups(struct overview_items *items, const struct overview_bl
 
 /* ---- Locks, push ---- */
 
+/* For how long the lock has been waited for, or asked for again and again; below 0: it is not. */
+static int64_t longest_wait(const struct json *lock, int64_t held_ms)
+{
+	int64_t waited_ms = json_tree_int(lock, "longest_wait_ms", -1),
+		polled_ms = json_tree_int(lock, "polled_ms", -1);
+
+	if (waited_ms >= 0)
+		return held_ms > OLD_MS && held_ms > waited_ms ? held_ms : waited_ms;
+	return polled_ms > POLLED_MS && held_ms > POLLED_MS ? held_ms : -1;
+}
+
 void overview_find_lock(struct overview_items *items, struct overview_sums *sums, const struct json *lock,
 			int64_t now_ms)
 {
 	long long waiters = json_tree_int(lock, "waiter_count", 0), holders = json_tree_int(lock, "holder_count", 0);
-	int64_t waited_ms = json_tree_int(lock, "longest_wait_ms", 0),
-		held_ms = waiters ? now_ms - json_tree_int(lock, "granted_at_ms", now_ms) : 0;
-	bool is_held_long = held_ms > OLD_MS && held_ms > waited_ms;
-	int64_t longest_ms = is_held_long ? held_ms : waited_ms;
+	int64_t held_ms = now_ms - json_tree_int(lock, "granted_at_ms", now_ms),
+		longest_ms = longest_wait(lock, held_ms);
+	bool is_held_long = held_ms > OLD_MS && longest_ms == held_ms;
 	const struct json *list = json_tree_member(lock, "holders");
 	struct text owner =
 		list && list->kind == JSON_IS_ARRAY ? json_tree_string(list->first, "owner") : (struct text){ 0 };
+	char waiting[64];
 
 	/*
 	 * A lease of at most a minute ends soon, unless its holder lives and extends it. Then a few
 	 * requests that wait are candidates for the lock of a leader, or wait for their turn.
 	 */
 	bool is_kept = json_tree_int(lock, "expires_at_ms", now_ms) - now_ms <= OLD_MS && waiters <= CROWD;
-
 	struct overview_item size = { .value = longest_ms, .count = waiters, .since_at_ms = now_ms - longest_ms };
 
 	sums->locks++;
@@ -319,13 +330,15 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 			: NULL;
 	if (!item)
 		return;
+	snprintf(waiting, sizeof(waiting), "%lld request%s wait%s for the lock", waiters, plural(waiters),
+		 waiters == 1 ? "s" : "");
+	if (waiters == 0)
+		snprintf(waiting, sizeof(waiting), "clients ask for the lock again and again");
 	if (holders > 1)
-		overview_items_set_detail(items, item, "%lld request%s wait%s for the lock, which %lld clients %s",
-					  waiters, plural(waiters), waiters == 1 ? "s" : "", holders,
+		overview_items_set_detail(items, item, "%s, which %lld clients %s", waiting, holders,
 					  is_held_long ? "have shared for more than a minute" : "share");
 	else
-		overview_items_set_detail(items, item, "%lld request%s wait%s for the lock, which %.*s %s", waiters,
-					  plural(waiters), waiters == 1 ? "s" : "",
+		overview_items_set_detail(items, item, "%s, which %.*s %s", waiting,
 					  (int)(owner.at ? owner.len : sizeof("another client") - 1),
 					  owner.at ? owner.at : "another client",
 					  is_held_long ? "has held for more than a minute" : "holds");

@@ -199,6 +199,7 @@ TEST(the_token_comes_in_the_header)
 	assert_string_equal(text_at(none, "/errors/0/pointer"), "Lock-Token:");
 	snprintf(text, sizeof(text), "/locks/a?token=%s", token);
 	assert_problem(http(client, "DELETE", text, NULL), 400, "unknown_field", "none");
+	assert_problem(http(client, "POST", "/locks/report", "{\"ttl\":30}"), 400, "unknown_field", "none");
 	assert_false(is_free());
 	assert_status(release(token), 200);
 	assert_true(is_free());

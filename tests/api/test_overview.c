@@ -373,6 +373,32 @@ TEST(short_waits_for_a_lock_that_is_held_for_long_are_found)
 	raw_close(waiting);
 }
 
+static void poll(const char *lock)
+{
+	assert_problem(http(client, "POST", lock, "{\"ttl_ms\":1000}"), 409, "lock_held", "none");
+}
+
+/* Clients that do not wait leave no trace in Redis: the daemon that refuses them knows of them. */
+TEST(a_lock_that_clients_ask_for_again_and_again_is_found)
+{
+	if (daemon_is_sanitized()) /* leap() would sleep for six minutes */
+		skip();
+	done("POST", "/locks/stuck", "{\"ttl_ms\":3600000,\"owner\":\"w\"}");
+	*redis_clock_us += 400000000;
+	for (int i = 0; i < 40; i++) {
+		poll("/locks/stuck");
+		leap(&patternd, 9);
+	}
+	struct answer a = overview();
+	assert_int_equal(number(finding(a, "lock_waiting"), "value"), 400000);
+	assert_detail(finding(a, "lock_waiting"),
+		      "clients ask for the lock again and again, which w has held for more than a minute");
+	assert_in_range(int_at(http(client, "GET", "/locks", NULL), "/items/0/polled_ms"), 351000, 370000);
+	leap(&patternd, 20);
+	poll("/locks/stuck"); /* after a pause */
+	assert_null(finding(overview(), "lock_waiting"));
+}
+
 /* The lists leave such names out, and state how many these are. */
 TEST(names_whose_keys_another_program_wrote_are_counted)
 {
