@@ -158,6 +158,18 @@ int64_t queue_state_received_at_ms(struct text state)
 	return state.len >= NONCE_DIGITS ? cut_number(&state, SECONDS_DIGITS) * 1000 : 0;
 }
 
+/* When its first delivery began: its marks have it once that has failed. 0: unknown, or not yet. */
+static int64_t first_received_at_ms(const struct queue_message *m)
+{
+	const char *mark = m->marks.len ? memchr(m->marks.at, 'f', m->marks.len) : NULL;
+
+	if (mark) {
+		struct text digits = { mark + 1, (size_t)(m->marks.at + m->marks.len - mark - 1) };
+		return digits.len >= SECONDS_DIGITS ? cut_number(&digits, SECONDS_DIGITS) * 1000 : 0;
+	}
+	return m->receives == 1 && m->nonce.len && *m->nonce.at != '-' ? queue_state_received_at_ms(m->nonce) : 0;
+}
+
 /* Opens a member for the message of a delivery. False: it is gone, and the member is null. */
 static bool open_delivered(struct json_out *o, const char *member, const struct reply *r, size_t at,
 			   struct queue_message *m)
@@ -269,6 +281,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	if (text_is(state, "delayed") && at_ms <= req->now_ms)
 		state = TEXT("ready");
 	bool is_due = text_is(state, "ready") || text_is(state, "delayed"), is_done = text_is(state, "done");
+	int64_t first_ms = first_received_at_ms(&m);
 	out_text(o, "id", m.id);
 	out_text(o, "state", state);
 	queue_content_out(o, is_done ? TEXT("null") : m.content);
@@ -282,6 +295,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	out_int_or_null(o, "done_at_ms", is_done, at_ms);
 	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
 	out_int_or_null(o, "received_at_ms", text_is(state, "in_flight"), queue_state_received_at_ms(m.nonce));
+	out_int_or_null(o, "first_received_at_ms", first_ms > 0, first_ms);
 	out_progress(o, m.progress);
 	queue_worker_out(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);

@@ -44,7 +44,7 @@
 -- from the start. It has the nonce of the current delivery (16 characters, NO_NONCE when not in
 -- flight), visible_until_ms (13 digits), priority (1 digit), 'b' or '-' as in a member, and
 -- receives. If one of the following is not 0 or empty, all follow, each after a tab: expires_at_ms,
--- max_receives, id, group, backoff, marks (letters; queues/lib_queue_change.lua), progress ('':
+-- max_receives, id, group, backoff, marks (queues/lib_queue_change.lua), progress ('':
 -- none; or percent, a blank and a note, percent-encoded), worker of the last delivery
 -- (percent-encoded), reason why it failed. After an acknowledgement the state has its first 16
 -- characters, the instant until which the acknowledgement is remembered, and 'd'; or 'dc', when the

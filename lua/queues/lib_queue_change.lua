@@ -39,7 +39,8 @@ end
 
 -- has_mark(m, mark): whether it has a mark. 'c': it was cancelled while in flight. 'a': another
 -- message waits for its end (on_duplicate after). The field `~<id>` of the hash has when that
--- message is due, a newline, and its content.
+-- message is due, a newline, and its content. 'f' and 10 digits: when its first delivery began (s),
+-- once that delivery has failed; until then its nonce has it.
 local function has_mark(m, mark)
   return m.marks and m.marks:find(mark, 1, true) ~= nil
 end
@@ -54,9 +55,18 @@ local function clear_delivery(m)
   m.nonce, m.ends, m.progress = NO_NONCE, NO_END, ''
 end
 
+-- note_first(m): keeps when the first delivery began, which has failed.
+local function note_first(m)
+  local since = m.receives == 1 and m.nonce:match('^%d%d%d%d%d%d%d%d%d%d')
+  if since then
+    m.marks = m.marks .. 'f' .. since
+  end
+end
+
 -- die(m, died_at, reason): it becomes a dead letter, without a delivery or a ttl. It is kept for
 -- dead_retention_ms.
 local function die(m, died_at, reason)
+  note_first(m)
   clear_delivery(m)
   m.reason, m.expires_at, m.at = reason, 0, died_at
 end
@@ -64,4 +74,5 @@ end
 -- revive(m): a dead letter starts again, due now.
 local function revive(m)
   m.receives, m.worker, m.reason, m.at = 0, '', '', now
+  m.marks = m.marks:gsub('f%d+', '')
 end

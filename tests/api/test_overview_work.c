@@ -129,6 +129,48 @@ TEST(work_that_hangs_is_found_with_what_it_blocks)
 	assert_null(finding(look(), "work_hanging"));
 }
 
+static int64_t first_received(const char *id)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/queues/kept/messages/%s", id);
+	const json_t *first = json_at(http(client, "GET", target, NULL), "/first_received_at_ms");
+	return json_is_null(first) ? 0 : json_integer_value(first);
+}
+
+/* Rejects and time-outs keep when a message was first delivered; a redrive starts again. */
+TEST(the_first_delivery_of_a_message_is_kept)
+{
+	char target[160];
+
+	done("PUT", "/queues/kept", "{\"visibility_ms\":10000,\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
+	done("POST", "/queues/kept/messages", "{\"body\":1,\"id\":\"a\",\"max_receives\":4}");
+	assert_int_equal(first_received("a"), 0);
+	int64_t began_ms = *redis_clock_us / 1000000 * 1000;
+	snprintf(target, sizeof(target), "/queues/kept/deliveries/%s/reject", receipt_of("kept"));
+	assert_int_equal(first_received("a"), began_ms);
+	*redis_clock_us += 5000000;
+	done("POST", target, "{\"delay_ms\":0}");
+	assert_int_equal(first_received("a"), began_ms);
+	for (int i = 0; i < 2; i++) {
+		receipt_of("kept"); /* it times out */
+		assert_int_equal(first_received("a"), began_ms);
+		*redis_clock_us += 11000000;
+		assert_int_equal(first_received("a"), began_ms);
+	}
+	snprintf(target, sizeof(target), "/queues/kept/deliveries/%s", receipt_of("kept"));
+	snprintf(target + strlen(target), sizeof(target) - strlen(target), "/reject");
+	done("POST", target, "{}");
+	struct answer a = http(client, "GET", "/queues/kept/messages/a", NULL);
+	assert_string_equal(text_at(a, "/state"), "dead");
+	assert_int_equal(int_at(a, "/first_received_at_ms"), began_ms);
+	done("POST", "/queues/kept/redrive", "{}");
+	assert_int_equal(first_received("a"), 0);
+	snprintf(target, sizeof(target), "/queues/kept/deliveries/%s", receipt_of("kept"));
+	assert_int_equal(first_received("a"), *redis_clock_us / 1000000 * 1000);
+	done("DELETE", target, NULL);
+}
+
 /* A worker may state how long its work takes, by its extensions, or report its progress. */
 TEST(long_work_is_no_hanging_work)
 {

@@ -66,6 +66,7 @@ function factsOf(message, queue) {
 		['Receives', receives(message, queue)],
 		[DUE[state] ?? 'Due', { at: dueAt(message), words: isAhead ? untilOrAt : undefined }],
 		...(message.received_at_ms ? [['Received', { at: message.received_at_ms }]] : []),
+		...(message.first_received_at_ms ? [['First received', { at: message.first_received_at_ms }]] : []),
 		['Sent', { at: message.sent_at_ms }],
 		['Expires', { at: message.expires_at_ms, words: expiry, none: 'never' }],
 		['Worker', orNone(message.worker)],

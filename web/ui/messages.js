@@ -220,6 +220,12 @@ function columnsOf(page, name, state, queue) {
 		...(state === 'in_flight'
 			? [{ title: 'Received', kind: 'when', time: (message) => message.received_at_ms }]
 			: []),
+		{
+			title: 'First received',
+			kind: 'when',
+			time: (message) => message.first_received_at_ms,
+			blank: ({ first_received_at_ms: first, received_at_ms: at }) => first === null || first === at,
+		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 		{
 			title: 'Progress',

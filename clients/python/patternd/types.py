@@ -487,6 +487,9 @@ class _StoredMessage(TypedDict):
     """When the message is dropped; null if it never is."""
     received_at_ms: Optional[int]
     """When the delivery of a message in flight began, to the second; else null."""
+    first_received_at_ms: Optional[int]
+    """When its first delivery began that counts, to the second. It is null before, after a redrive,
+    and for a done message that was delivered once."""
     progress: Optional[Progress]
     worker: Optional[str]
     """The `worker` that its latest receive named; null if it named none, before the first delivery,

@@ -10,6 +10,7 @@ local function end_delivery(m, ended_at, delay_ms, reason)
     die(m, ended_at, reason .. '; max_receives')
     return 'dead'
   end
+  note_first(m)
   clear_delivery(m)
   m.reason, m.at = reason, ended_at + delay_ms
   return is_past_ttl(m) and 'expired' or 'due'

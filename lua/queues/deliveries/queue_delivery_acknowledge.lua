@@ -17,8 +17,8 @@ known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'rules', 'full', 'grou
 local state = (known[2] or LAYOUT) == LAYOUT and not known[3] and not known[4] and known[1]
 if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
   local options, expires, id = state:find('\t', 32, true), '0', ''
-  if options then -- no group, no mark
-    expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
+  if options then -- no group, no mark but 'f'
+    expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\tf?%d*\t', options)
   end
   local dedupe_ms, remembered_until = 0, format('%d', now + REMEMBERED_MS)
   if id ~= '' then
@@ -66,7 +66,7 @@ local result_ms = queue.rules_text and tonumber(queue.rules_text:match('^result_
 local remembered_until = format('%d', now + math.max(REMEMBERED_MS, result_ms or 0))
 local m = read_state(state)
 m.seq, m.place = seq, keys[FLIGHT]
-local is_awaited = m.marks ~= '' -- by a message that waits for its end
+local is_awaited = has_mark(m, 'a') or has_mark(m, 'c') -- by a message that waits for its end
 if is_awaited and not current_delivery(seq, nonce, state) then -- it was cancelled
   commit()
   return { -2, now }

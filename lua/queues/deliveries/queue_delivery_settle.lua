@@ -30,8 +30,8 @@ local remembered_until = format('%d', now + REMEMBERED_MS)
 for i = 1, is_plain and count or 0 do
   local seq, nonce, state = ARGV[1 + 2 * i], ARGV[2 + 2 * i], states[i]
   local options, expires, id = state and state:find('\t', 32, true), '0', ''
-  if options then -- no group, no mark
-    expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options)
+  if options then -- no group, no mark but 'f'
+    expires, id = state:match('^\t(%d+)\t%d+\t([^\t]*)\t\t[^\t]*\tf?%d*\t', options)
   end
   if not state or ended[seq] or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant or id ~= ''
     or state:sub(30, 30) == 'd' then

@@ -195,7 +195,7 @@ local function receive_options(member, content, state)
   local m = state and read_state(state) or read_header(content)
   m.seq, m.g = member:sub(2, 17), m.group ~= '' and receive_group(m.group) or nil
   local is_past = m.expires_at > 0 and m.expires_at <= now
-  m.is_last = m.marks ~= '' and (request.acknowledges or is_past)
+  m.is_last = has_mark(m, 'a') and (request.acknowledges or is_past)
   if m.is_last then
     check_types()
   end

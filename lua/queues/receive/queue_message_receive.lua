@@ -92,8 +92,9 @@ if is_one and visibility_ms >= 0 and (settings[5] or LAYOUT) == LAYOUT and not s
     for n = 2, stored and 2 * count or 0, 2 do
       local content, state, priority = stored[n - 1], stored[n], page[n / 2]:sub(1, 1)
       local mark, receives, options, rest = content and content:byte(15), '1', '0\t0\t\t\t\t\t\t', '\t'
-      if state then -- it was delivered before; it has no ttl, no group and no mark
-        receives, options, rest = state:match('^%d%-(%d+)\t(0\t%d+\t[^\t]*\t\t[^\t]*\t\t[^\t]*\t)[^\t]*(\t.*)$', 30)
+      if state then -- it was delivered before; it has no ttl, no group and no mark but 'f'
+        receives, options, rest =
+          state:match('^%d%-(%d+)\t(0\t%d+\t[^\t]*\t\t[^\t]*\tf?%d*\t[^\t]*\t)[^\t]*(\t.*)$', 30)
         receives = receives and format('%d', receives + 1)
       elseif mark ~= 10 then -- a newline: it has no options
         options = mark == 9 and content:match('^\t(0\t%d+\t[^\t\n]*\t\t[%d:]*)\n', 15)
