@@ -108,7 +108,7 @@ test('the API page is /docs without what needs a daemon', { timeout: 60_000 }, a
   await page.goBack();
   await page.getByRole('link', { name: 'Documentation' }).click();
   assert.equal(await page.title(), 'patternd');
-  await page.getByRole('link', { name: 'API page' }).click();
+  await page.getByRole('link', { name: 'API page', exact: true }).click();
   await page.locator('.opblock-tag').first().waitFor();
   assert.deepEqual(errors, []);
 });

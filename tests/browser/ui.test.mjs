@@ -20,7 +20,7 @@ test('a reverse proxy may have it below a prefix', SLOW, async (t) => {
   await row(page, 'plain').getByRole('link').click();
   await shows(page.locator('dd', { hasText: 'exclusive' }));
   await page.goto(`${proxy.url}/below/docs`);
-  await page.locator('.opblock').first().waitFor();
+  await page.locator('.opblock-tag').first().waitFor();
   stage.assertClean();
 });
 

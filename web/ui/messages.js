@@ -218,14 +218,16 @@ function columnsOf(page, name, state, queue) {
 			blank: (message) => dueAt(message) === null, // of a message that waits for its group
 		},
 		...(state === 'in_flight'
-			? [{ title: 'Received', kind: 'when', time: (message) => message.received_at_ms }]
+			? [
+					{ title: 'Received', kind: 'when', time: (message) => message.received_at_ms },
+					{
+						title: 'First received',
+						kind: 'when',
+						time: (message) => message.first_received_at_ms,
+						blank: (one) => one.first_received_at_ms === one.received_at_ms,
+					},
+				]
 			: []),
-		{
-			title: 'First received',
-			kind: 'when',
-			time: (message) => message.first_received_at_ms,
-			blank: ({ first_received_at_ms: first, received_at_ms: at }) => first === null || first === at,
-		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 		{
 			title: 'Progress',
