@@ -184,7 +184,6 @@ static bool open_delivered(struct json_out *o, const char *member, const struct 
 	out_object(o, member);
 	out_text(o, "id", m->id.len ? m->id : sequence);
 	out_int(o, "receives", m->receives);
-	queue_worker_out(o, m->worker);
 	return true;
 }
 
@@ -194,6 +193,7 @@ void queue_hanging_out(struct json_out *o, const char *member, const struct repl
 
 	if (!open_delivered(o, member, r, at, &m))
 		return;
+	queue_worker_out(o, m.worker);
 	out_int(o, "received_at_ms", queue_state_received_at_ms(m.nonce));
 	out_close(o);
 }
@@ -204,6 +204,8 @@ void queue_failed_out(struct json_out *o, const char *member, const struct reply
 
 	if (!open_delivered(o, member, r, at, &m))
 		return;
+	/* In flight again, it has the worker of that delivery, and the reason of the one before. */
+	queue_worker_out(o, *m.nonce.at == '-' ? m.worker : (struct text){ 0 });
 	out_text_or_null(o, "reason", m.reason);
 	out_close(o);
 }

@@ -46,6 +46,20 @@ TEST(work_that_fails_is_found_before_it_is_dead)
 	assert_int_equal(int_at(q, "/rejected"), 4);
 }
 
+/* The worker that tries the message again did not fail it. */
+TEST(the_worker_of_a_failure_is_not_the_next_one)
+{
+	done("POST", "/queues/again/messages", "{\"body\":1}");
+	end_all("again", "no memory");
+	assert_string_equal(text_at(http(client, "GET", "/queues/again", NULL), "/last_failed/worker"), "w 1");
+	*redis_clock_us += 1000000;
+	done("POST", "/queues/again/receive", "{\"worker\":\"w 2\"}");
+	struct answer q = http(client, "GET", "/queues/again", NULL);
+	assert_int_equal(int_at(q, "/in_flight"), 1);
+	assert_string_equal(text_at(q, "/last_failed/reason"), "no memory");
+	assert_true(json_is_null(json_at(q, "/last_failed/worker")));
+}
+
 TEST(one_poison_message_among_good_ones_is_found)
 {
 	done("POST", "/queues/mixed/messages", "{\"body\":0,\"id\":\"poison\"}");

@@ -525,7 +525,8 @@ class FailedMessage(TypedDict):
     receives: int
     """How often the message was delivered."""
     worker: Optional[str]
-    """The worker that received it last; null if it named none."""
+    """The worker of that delivery; null if it named none, and while the message is in flight
+    again."""
     reason: Optional[str]
     """Why its last delivery failed."""
 
