@@ -270,11 +270,10 @@ void overview_find_groups(struct overview_items *items, const struct overview_bl
 
 	if (!is_old && (has_all || !queue->is_idle))
 		return;
-	struct overview_item size = { .value = n, .count = n };
-	if (is_old)
-		size.since_at_ms = still->oldest_at_ms;
-	if (is_old)
-		size.until_ms = still->until_ms;
+	struct overview_item size = { .value = n,
+				      .count = n,
+				      .since_at_ms = is_old ? still->oldest_at_ms : 0,
+				      .until_ms = is_old ? still->until_ms : 0 };
 	struct overview_item *item = overview_items_add(items, OVERVIEW_GROUPS_BLOCKED, text_of(queue->name), size);
 	if (!item)
 		return;

@@ -45,14 +45,7 @@ static inline struct answer look(void)
 /* The first finding of a kind; NULL without one. */
 static inline const json_t *finding(struct answer a, const char *kind)
 {
-	const json_t *list = json_at(a, "/findings");
-
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *f = json_array_get(list, i);
-		if (strcmp(json_string_value(json_object_get(f, "kind")), kind) == 0)
-			return f;
-	}
-	return NULL;
+	return json_item(a, "/findings", "kind", kind);
 }
 
 /* How many findings there are, without the clock of this Redis, which only tests move. */

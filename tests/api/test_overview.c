@@ -15,12 +15,9 @@ enum { MANY = 10000, ASKERS = 20 };
 /* The code of a part that could not be asked about; "" if it could. */
 static const char *unknown(struct answer a, const char *of)
 {
-	const json_t *list = json_at(a, "/unknown");
+	const json_t *part = json_item(a, "/unknown", "of", of);
 
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "of")), of) == 0)
-			return json_string_value(json_object_get(json_array_get(list, i), "code"));
-	return "";
+	return part ? json_string_value(json_object_get(part, "code")) : "";
 }
 
 /* Receives one message, and settles its delivery: `end` follows the receipt in the target. */
@@ -141,12 +138,7 @@ TEST(all_that_waits_is_found)
 /* The row of a kind; NULL without one. */
 static const json_t *row(struct answer a, const char *kind)
 {
-	const json_t *list = json_at(a, "/kinds");
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0)
-			return json_array_get(list, i);
-	return NULL;
+	return json_item(a, "/kinds", "kind", kind);
 }
 
 /* 60 queues with a message each hide neither the queue with ten, nor a pause that was forgotten. */

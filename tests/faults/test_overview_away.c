@@ -14,12 +14,7 @@ enum { SOON_MS = 15000 };
 /* Returns the first finding of a kind; NULL: none. */
 static const json_t *finding(struct answer a, const char *kind)
 {
-	const json_t *list = json_at(a, "/findings");
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0)
-			return json_array_get(list, i);
-	return NULL;
+	return json_item(a, "/findings", "kind", kind);
 }
 
 static bool is_null(struct answer a, const char *pointer)

@@ -130,6 +130,18 @@ const json_t *json_at(struct answer a, const char *pointer)
 	return at;
 }
 
+const json_t *json_item(struct answer a, const char *list, const char *member, const char *text)
+{
+	const json_t *items = json_at(a, list);
+
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const json_t *item = json_array_get(items, i);
+		if (strcmp(json_string_value(json_object_get(item, member)), text) == 0)
+			return item;
+	}
+	return NULL;
+}
+
 void answer_print(struct answer a)
 {
 	print_error("status %d %s %.*s\n", a.status, a.error ? a.error : "", PRINTED_BYTES, a.body ? a.body : "");

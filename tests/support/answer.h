@@ -35,6 +35,8 @@ const char *header_of(struct answer a, const char *name);
 
 /* The value at a JSON pointer ("/errors/0/pointer"), or NULL without one. */
 const json_t *json_at(struct answer a, const char *pointer);
+/* The first item of a list whose member is this text; NULL without one. */
+const json_t *json_item(struct answer a, const char *list, const char *member, const char *text);
 
 /* The value at a JSON pointer. Fails the test when it is missing or of another type. */
 int64_t int_at(struct answer a, const char *pointer);

@@ -2,7 +2,7 @@
 // daemon, and the browser's clock may differ by minutes: an age or a due time that is computed from
 // it would be wrong. The page knows the daemon's clock from the Date header of each answer, and how
 // far Redis's is ahead of it from GET /info.
-const SECOND_MS = 1000; // a Date header has whole seconds
+export const SECOND_MS = 1000; // a Date header has whole seconds
 
 let offset = 0; // of the daemon's clock from the browser's
 let ofRedis = 0; // of Redis's clock from the daemon's
@@ -26,6 +26,6 @@ export function learnClock(date, sent, received) {
 
 /** The servers of GET /info. A difference of less than a second may be one of measuring. */
 export function learnRedis(nodes) {
-	const [first] = nodes.map((node) => node.clock_offset_ms ?? 0);
-	ofRedis = Math.abs(first ?? 0) < SECOND_MS ? 0 : first;
+	const offset_ms = nodes[0]?.clock_offset_ms ?? 0;
+	ofRedis = Math.abs(offset_ms) < SECOND_MS ? 0 : offset_ms;
 }

@@ -4,7 +4,7 @@ import { attention, sums } from './attention.js';
 import { el, facts, keyed, setText } from './dom.js';
 import { bytes, duration, number, rough, took } from './format.js';
 import { columns, samplesOf } from './history.js';
-import { learnRedis, ofBrowser } from './now.js';
+import { learnRedis, ofBrowser, SECOND_MS } from './now.js';
 import { BYTES, COUNTS, plot, timeZone } from './plot.js';
 
 const EVERY_MS = 2000; // as the daemon takes samples
@@ -161,8 +161,6 @@ function tile({ name }) {
 
 const node = ({ address, version, connections }) =>
 	`${address} (${version ?? 'unknown version'}, ${number(connections)} connections)`;
-
-const SECOND_MS = 1000;
 
 /** How far the clocks of Redis and of this browser are from the daemon's. */
 function clocks(nodes) {
