@@ -67,8 +67,10 @@ CONTRACT = """paths:
       operationId: stack_top_get
       x-effect: reads
       x-scope: 'stacks:{name}:read'
+      x-problems: [NoStack]
       responses:
         '204': {description: Empty.}
+        '409': {description: Another daemon pushes., request_in_progress: "the first request still waits"}
   /vaults:
     get:
       operationId: vault_list
@@ -81,8 +83,12 @@ components:
     Name: {name: name, in: path, required: true, schema: {type: string, x-name: true, x-max-bytes: 9}}
   responses:
     Stack: {description: The stack., content: {application/json: {schema: {$ref: '#/components/schemas/Stack'}}}}
+    NoStack: {description: There is none., not_found: there is no stack 'a'}
   schemas:
-    ProblemCode: {type: string, enum: [stack_full]}
+    ProblemCode: {type: string, enum: [stack_full, not_found, request_in_progress]}
+    Problem: {type: object}
+    Cursor: {type: [string, "null"]}
+    StackList: {x-list: items, items: Stack, description: The stacks.}
     Stack: {type: object}
     Spare:
       type: object
@@ -100,6 +106,19 @@ DEPRECATED = (
     ("operations.c", '&(const struct deprecation){ "@1798761600", (const struct text[]){ { "stacks", 6 }, { "", 0 }, '),
     ("openapi.json", '"204":{"description":"Empty.","headers":{"Deprecation":{"schema":{"type":"string"}}}}'),
 )
+# What the bundle makes of the shorter forms of openapi/.
+BUNDLED = [
+    ("openapi.json", text)
+    for text in (
+        '"x-problems":["not_found","request_in_progress"]',
+        '"404":{"$ref":"#/components/responses/NoStack"}',
+        '"example":{"type":"/problems/not_found","title":"Resource not found","status":404,"detail":"there is no stack \'a\'",'
+        '"code":"not_found","effect":"none","request_id":"6f1c2a9be07d4c35"}',
+        '"StackList":{"type":"object","required":["items","next_cursor"],"properties":{"items":{"type":"array",'
+        '"description":"The stacks.","items":{"$ref":"#/components/schemas/Stack"}},'
+        '"next_cursor":{"$ref":"#/components/schemas/Cursor"}}}',
+    )
+]
 # Changes to the text of the contract, and the error of the generator for each.
 WRONG = [
     (
@@ -176,12 +195,12 @@ WRONG = [
     (
         "- $ref: '#/components/parameters/Name'",
         "- $ref: '#/components/parameters/Nam'",
-        r":4: /stacks/\{name\}: \$ref '#/components/parameters/Nam': there is no 'Nam'",
+        r":4: GET /stacks/\{name\}: \$ref '#/components/parameters/Nam': there is no 'Nam'",
     ),
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":65: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":67: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
     ("maxItems: 9, ", "", r":25: POST /stacks/\{name\}: 'maxItems' is missing"),
     (
@@ -221,6 +240,10 @@ WRONG = [
         r":37: .*x-successor must be a path of this contract, not '/\{name\}'",
     ),
     ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field, a value or a segment of a path 'c'"),
+    ("not_found: there", "not_fond: there", r":\d+: the whole: errors.def has no code not_fond"),
+    ("request_in_progress: ", "not_found: ", r":\d+: the whole: a code of this response has the status 404"),
+    ("x-problems: [NoStack]", "x-problems: [Stack]", r":\d+: the whole: x-problems names Stack, which has no code"),
+    ("x-list: items", "x-list: pages", r":\d+: the whole: x-list must be one of items, keys, names"),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 
@@ -308,15 +331,15 @@ def wrong_scripts():
             yield f"{old.strip()!r} -> {new.strip()!r}: {reported}"
 
 
-def missing_of_the_deprecated():
-    """The items of DEPRECATED that the generator does not write."""
+def missing():
+    """The items of DEPRECATED and BUNDLED that the generator does not write."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "openapi", "root.yaml")
         path.parent.mkdir()
         path.write_text(CONTRACT)
         openapi.main(path, folder)
         written = {file: pathlib.Path(folder, file).read_text() for file, _ in DEPRECATED}
-        return [f"{file} lacks {text}" for file, text in DEPRECATED if text not in written[file]]
+        return [f"{file} lacks {text}" for file, text in [*DEPRECATED, *BUNDLED] if text not in written[file]]
 
 
 def without_each(node, path=()):
@@ -328,7 +351,7 @@ def without_each(node, path=()):
 
 def main():
     failures = [f"the contract of this test is refused: {reported_for(CONTRACT)}"] if reported_for(CONTRACT) else []
-    failures += [*missing_of_the_deprecated(), *wrong_scripts()]
+    failures += [*missing(), *wrong_scripts()]
     for old, new, wanted in WRONG:
         assert old in CONTRACT, old
         reported = reported_for(CONTRACT.replace(old, new, 1)) or "nothing"

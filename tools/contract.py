@@ -1,8 +1,9 @@
 """Reads openapi/root.yaml with the files beside it, as one document.
 
-This bundle is served, linted and made into C. Path items of other files are put in the places of
-their paths, and components of those files are added to the root's, so each $ref points into the
-document itself. Common parts are added: x-every-operation to every operation,
+This bundle is served, linted and made into C. It has the paths and components of all files, so each
+$ref points into the document itself. Parameters of a path are given to each of its operations, the
+schemas of lists are made of their items (x-list), and responses of problems are made whole
+(tools/problems.py). Common parts are added: x-every-operation to every operation,
 x-every-idempotent-success to each 2xx response of an operation that takes an Idempotency-Key,
 x-every-stale-response to each 2xx and 404 response of an operation with x-stale, and
 x-every-deprecated-response to each response of a deprecated operation. The body of a PATCH has both
@@ -17,6 +18,8 @@ import re
 import sys
 
 import yaml
+
+import problems
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "openapi/root.yaml"
 METHODS = ("get", "put", "post", "patch", "delete")
@@ -93,7 +96,12 @@ def make_local(node, files):
 
 
 def adopt(root, part, files):
-    """Adds the components of another file to the root's."""
+    """Adds the paths and the components of another file to the root's."""
+    for path, item in part["paths"].items():
+        make_local(item, files)
+        if path in root["paths"]:
+            raise Wrong(f"another file has the path {path}, too", item.at)
+        root["paths"][path] = item
     for kind, named in part.get("components", {}).items():
         ours = root.setdefault("components", Node()).setdefault(kind, Node())
         for name, component in named.items():
@@ -101,6 +109,31 @@ def adopt(root, part, files):
                 raise Wrong(f"another file has components/{kind}/{name}, too", getattr(component, "at", None))
             make_local(component, files)
             ours[name] = component
+
+
+def make_list(schema):
+    """Makes a schema with x-list whole, in place: a page of `items`, of `keys` that a scan finds,
+    or of resources that an index of `names` has.
+    """
+    form, item, description = schema["x-list"], schema["items"], schema["description"]
+    more = {"items": [], "keys": ["complete", "unread_slots"], "names": ["complete", "unread_slots", "unreadable"]}
+    if form not in more:
+        raise Wrong(f"x-list must be one of {', '.join(more)}", schema.at)
+    items = {"$ref": f"#/components/schemas/{item}"}
+    members = {"items": {"type": "array", "description": description, "items": items}}
+    for name in ["next_cursor", *more[form]]:
+        shared = {"next_cursor": "Cursor"}.get(name) or "".join(word.capitalize() for word in name.split("_"))
+        members[name] = {"$ref": f"#/components/schemas/{shared}"}
+    required = [name for name in members if name not in ("unread_slots", "unreadable")]
+    schema.clear()
+    schema.update({"type": "object", "required": required, "properties": members})
+
+
+def share_parameters(item):
+    """Gives the parameters of a path to each of its operations."""
+    shared = item.pop("parameters", [])
+    for operation in (item[m] for m in METHODS if m in item):
+        operation["parameters"] = shared + operation.get("parameters", [])
 
 
 def add_headers(root, operation, responses, statuses, more):
@@ -133,6 +166,56 @@ def take_both_types(root, operation):
     operation["requestBody"] = body
 
 
+# The order of an operation's members.
+MEMBERS = ("operationId", "security", "tags", "summary", "description", "x-effect", "x-stale", "x-scope", "x-forwarded",
+           "x-tail", "x-problems", "x-replay", "parameters", "requestBody", "responses")  # fmt: skip
+
+
+def add_problems(components, codes_of_name, operation):
+    """Adds the responses of the problems that an operation names, and lists their codes."""
+    ours, codes, named = operation["responses"], [], {}
+    for item in operation.get("x-problems", []):
+        found = codes_of_name.get(item, [item])
+        if not found:
+            raise Wrong(f"x-problems names {item}, which has no code", operation.at)
+        codes += found
+        if item in codes_of_name:
+            named[problems.status_of(found)] = item
+    for status, response in ours.items():
+        codes += expand_response(response, status)
+    malformed = "ReservedName" if "reserved_name" in codes else "Malformed"
+    if "400" not in ours and malformed in components.get("responses", {}):
+        named.setdefault("400", malformed)
+    made = {status: Node({"$ref": f"#/components/responses/{name}"}) for status, name in named.items()}
+    failed = {s: r for s, r in ours.items() if s[0] in "45"} | made
+    responses = {s: r for s, r in ours.items() if s not in failed} | {s: failed[s] for s in sorted(failed)}
+    ours.clear()
+    ours.update(responses)
+    operation["x-problems"] = problems.in_order(codes)
+    members = {m: operation[m] for m in MEMBERS if m in operation} | operation
+    operation.clear()
+    operation.update(members)
+
+
+def expand_response(response, status=None):
+    """Makes a response of problems whole, and returns its codes."""
+    fault, codes = problems.fault(response, status), problems.codes_of(response)
+    if fault:
+        raise Wrong(fault, response.at)
+    problems.expand(response)
+    return codes
+
+
+def expand_problems(root):
+    """Makes the problems of all responses and operations whole."""
+    named = root.get("components", {}).get("responses", {})
+    common = {c for r in named.values() for c in r.get("x-codes", []) + r.get("x-rare-codes", [])}
+    codes = {name: [c for c in expand_response(r) if c not in common] for name, r in named.items()}
+    for item in root["paths"].values():
+        for operation in (item[m] for m in METHODS if m in item):
+            add_problems(root.get("components", {}), codes, operation)
+
+
 def complete(root, operation, more):
     """Adds the parts that all operations share to one operation."""
     every, replayed = more.get("x-every-operation", {}), more.get("x-every-idempotent-success", {})
@@ -154,27 +237,20 @@ def load(path=SOURCE):
     folder = pathlib.Path(path).parent
     files = sorted(p.name for p in folder.glob("*.yaml"))
     shown = f"{folder.name}/{pathlib.Path(path).name}"
-    root, parts = read(path, shown), {}
+    root = read(path, shown)
     if not isinstance(root, Node):
         raise Wrong("no mapping", f"{shown}:1")
-    for name, item in root["paths"].items():
-        where = item.get("$ref", "") if isinstance(item, dict) else ""
-        file = str(where).partition("#")[0]
-        if file:
-            if file not in parts:
-                parts[file] = read(folder / file, f"{folder.name}/{file}")
-                adopt(root, parts[file], files)
-            root["paths"][name] = item = follow(parts[file], item)
-            make_local(item, files)
-    for file in (f for f in files if f != pathlib.Path(path).name):
-        for name, item in (parts.get(file) or read(folder / file, f"{folder.name}/{file}"))["paths"].items():
-            if name not in root["paths"]:
-                pointer = name.replace("~", "~0").replace("/", "~1")
-                raise Wrong(
-                    f"{shown} does not list this path; add below its paths: "
-                    f"{name}: {{$ref: '{file}#/paths/{pointer}'}}",
-                    item.at,
-                )
+    listed = root.pop("x-files", [])
+    for file in (f for f in files if f != pathlib.Path(path).name and f not in listed):
+        raise Wrong(f"x-files lacks {file}", f"{shown}:1")
+    for file in listed:
+        adopt(root, read(folder / file, f"{folder.name}/{file}"), files)
+    for schema in root.get("components", {}).get("schemas", {}).values():
+        if "x-list" in schema:
+            make_list(schema)
+    for item in root["paths"].values():
+        share_parameters(item)
+    expand_problems(root)
     more = {name: root.pop(name) for name in list(root) if name.startswith("x-every-")}
     for item in root["paths"].values():
         for method, operation in ((m, item[m]) for m in METHODS if m in item):

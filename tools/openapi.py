@@ -429,13 +429,13 @@ class Contract:
             f"{segments}, {op['x-successor'].count('/')} }}"
         )
 
-    def operation(self, path, method, op, shared):
+    def operation(self, path, method, op):
         self.follow_all(op)
         name = op["operationId"]
         if name in self.names:
             fail(name, "another operation has this operationId")
         self.names.add(name)
-        parameters = [self.resolve(p) for p in shared + op.get("parameters", [])]
+        parameters = [self.resolve(p) for p in op["parameters"]]
         order = [s[1:-1] for s in path.strip("/").split("/") if s.startswith("{")]
         in_path = {p["name"]: p for p in parameters if p["in"] == "path"}
         rest = [p for p in parameters if p["in"] != "path" and p["name"].lower() not in MACHINE_HEADERS]
@@ -504,7 +504,6 @@ class Contract:
         self.follow_all(self.doc["components"])
         for path, item in self.doc["paths"].items():
             self.place = path
-            self.follow_all(item.get("parameters", []))
             segment = path.strip("/").split("/")[0]
             if segment in resources and segment != list(resources)[-1]:
                 raise Wrong(f"the paths of /{segment} must be side by side", item.at)
@@ -512,7 +511,7 @@ class Contract:
             for method in METHODS:
                 if method in item:
                     self.place, self.at = f"{method.upper()} {path}", item[method].at
-                    table.append(self.operation(path, method, item[method], item.get("parameters", [])))
+                    table.append(self.operation(path, method, item[method]))
         ends = [*list(resources.values())[1:], len(table)]
         self.place, self.at = "the whole", None
         synonyms = self.synonyms()

@@ -115,9 +115,9 @@ def header_value(contract, name, header, path, values, answer):
     return value.replace('"default"', f'"{policy}"') if policy else value
 
 
-def example(contract, method, path, item, operation):
+def example(contract, method, path, operation):
     """The lines of a block that shows a request and its answer."""
-    parameters = [resolved(contract, n)[1] for n in [*item.get("parameters", []), *operation.get("parameters", [])]]
+    parameters = [resolved(contract, n)[1] for n in operation["parameters"]]
     status, response = response_of(contract, operation)
     kind, content = next(iter(response.get("content", {}).items()), ("", {}))
     wanted = ANSWERS.get(operation["operationId"])

@@ -145,10 +145,10 @@ class Tables:
         words = one_line(parameter.get("description") or self.description(schema))
         return f"{self.type_of(schema)} | {self.bounds_of(schema)} | {words} |"
 
-    def parameters(self, item, operation):
+    def parameters(self, operation):
         """A table of the parameters in query and headers, and the answer to a repeated request."""
         rows = []
-        for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
+        for node in operation["parameters"]:
             one = resolved(self.contract, node)[1]
             if one["in"] == "path" or one["name"] in KEYS | {"X-Request-ID"}:
                 continue
@@ -164,8 +164,8 @@ class Tables:
     def paths(self, operations):
         """A table of the names in paths: each is described once for all paths that have it."""
         found = {}
-        for _, _, path, item, operation in operations:
-            for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
+        for _, _, path, operation in operations:
+            for node in operation["parameters"]:
                 one = resolved(self.contract, node)[1]
                 if one["in"] == "path":
                     name = f"{{{one['name']}}}"
