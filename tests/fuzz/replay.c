@@ -1,54 +1,66 @@
 /*
- * replay: runs a target without libFuzzer on every given file, and on every file of the given
- * folders, in order. Fails if there are none.
+ * replay: runs a target without libFuzzer on every input of the given files, which are in the form
+ * of corpus.py: a name and the bytes in each line. Fails if there are none.
  */
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include "fuzz.h"
 
 static unsigned replayed;
 
-static void replay_file(const char *path, size_t size)
+static int digit(char c)
 {
-	uint8_t *bytes = malloc(size ? size : 1); /* of exactly this size, so that a read beyond it is found */
-	FILE *f = fopen(path, "rb");
+	return c <= '9' ? c - '0' : c - 'a' + 10;
+}
 
-	CHECK(bytes && f && fread(bytes, 1, size, f) == size);
-	fclose(f);
-	printf("%s\n", path); /* the last one named is the one that failed */
+/* Writes the bytes to their own place, and returns their number. */
+static size_t decode(char *at)
+{
+	char *to = at, *from = at;
+
+	while (*from && *from != '\n') {
+		if (from[0] == '\\' && from[1] == 'x') {
+			*to++ = (char)(digit(from[2]) * 16 + digit(from[3]));
+			from += 4;
+		} else {
+			from += from[0] == '\\';
+			*to++ = *from++;
+		}
+	}
+	return (size_t)(to - at);
+}
+
+static void replay(char *line)
+{
+	char *at = strchr(line, ' ');
+
+	CHECK(at);
+	printf("%s", line); /* the last one is the one that failed */
 	fflush(stdout);
+	size_t size = decode(++at);
+	uint8_t *bytes = malloc(size ? size : 1); /* of exactly this size, so that a read beyond it is found */
+	CHECK(bytes);
+	memcpy(bytes, at, size);
 	LLVMFuzzerTestOneInput(bytes, size);
 	free(bytes);
 	replayed++;
 }
 
-static void replay(const char *path)
+static void replay_file(const char *path)
 {
-	struct dirent **names;
-	struct stat s;
-	char below[1024];
+	FILE *f = fopen(path, "r");
+	char *line = NULL;
+	size_t room = 0;
 
-	CHECK(stat(path, &s) == 0);
-	if (!S_ISDIR(s.st_mode)) {
-		replay_file(path, (size_t)s.st_size);
-		return;
-	}
-	int count = scandir(path, &names, NULL, alphasort);
-	CHECK(count >= 0);
-	for (int i = 0; i < count; i++) {
-		snprintf(below, sizeof(below), "%s/%s", path, names[i]->d_name);
-		if (names[i]->d_name[0] != '.')
-			replay(below);
-		free(names[i]);
-	}
-	free(names);
+	CHECK(f);
+	while (getline(&line, &room, f) > 0)
+		replay(line);
+	free(line);
+	fclose(f);
 }
 
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		replay(argv[i]);
+		replay_file(argv[i]);
 	printf("%u inputs\n", replayed);
 	return replayed ? 0 : 1;
 }
