@@ -167,7 +167,7 @@ def take_both_types(root, operation):
 
 
 # The order of an operation's members.
-MEMBERS = ("operationId", "security", "tags", "summary", "description", "x-effect", "x-stale", "x-scope", "x-forwarded",
+MEMBERS = ("operationId", "x-kind", "security", "tags", "summary", "description", "x-effect", "x-stale", "x-scope", "x-forwarded",
            "x-tail", "x-problems", "x-replay", "parameters", "requestBody", "responses")  # fmt: skip
 
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 #include "json/base64.h"
 
@@ -31,39 +32,25 @@ static bool is_within_limit(struct request *req, const char *pointer, int64_t la
 	return false;
 }
 
-/* ---- GET /bitmaps ---- */
+/* ---- PATCH, DELETE /bitmaps/{name}, GET /bitmaps ---- */
 
-static void write_state(struct json_out *o, struct text name, const struct reply *r)
+static void out_bitmap(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
 	out_int(o, "bytes", reply_int(r, BITMAP_BYTES));
 	handler_out_expiry(o, r, BITMAP_EXPIRES_AT_MS);
 }
 
-static struct call *get_size(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return handler_call(req, &bitmap_size_get_script, KEY_BITMAP, name);
-}
+const struct kind bitmap_kind = {
+	.list = { .kind = KEY_BITMAP, .look = kind_look, .item = kind_item },
+	.missing = { "bitmap ", " does not exist" },
+	.get = &bitmap_size_get_script, /* GET /bitmaps/{name} has the bytes */
+	.patch = &bitmap_patch_script,
+	.delete = &bitmap_delete_script,
+	.out = out_bitmap,
+};
 
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req, (void)part;
-	if (reply_outcome(r) == BITMAP_SIZE_GET_ABSENT)
-		return;
-	out_object(o, NULL);
-	write_state(o, name, r);
-	out_close(o);
-}
-
-void bitmap_list(struct request *req, const struct bitmap_list_input *in)
-{
-	static const struct list_of bitmaps = { .kind = KEY_BITMAP, .look = get_size, .item = item_of };
-
-	list_keys(req, &bitmaps, in->match, in->cursor, in->limit);
-}
-
-/* ---- GET, PUT, PATCH, DELETE /bitmaps/{name} ---- */
+/* ---- GET, PUT /bitmaps/{name} ---- */
 
 static void on_bytes(struct request *req, const struct reply *r)
 {
@@ -148,29 +135,6 @@ void bitmap_put(struct request *req, const struct bitmap_put_input *in)
 	struct call *c = handler_call(req, &bitmap_put_script, KEY_BITMAP, in->name);
 	call_text(c, *bytes);
 	call_send(c, on_written);
-}
-
-static void on_patched(struct request *req, const struct reply *r)
-{
-	const struct bitmap_patch_input *in = req->input;
-
-	if (reply_outcome(r) == BITMAP_PATCH_ABSENT) {
-		handler_answer_missing(req, "bitmap", in->name);
-		return;
-	}
-	write_state(answer_begin(req, 200), in->name, r);
-	answer_end(req);
-}
-
-void bitmap_patch(struct request *req, const struct bitmap_patch_input *in)
-{
-	handler_patch_ttl(handler_call(req, &bitmap_patch_script, KEY_BITMAP, in->name), in->has_ttl_ms,
-			  in->reset_ttl_ms, in->ttl_ms, on_patched);
-}
-
-void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)
-{
-	handler_delete(req, handler_call(req, &bitmap_delete_script, KEY_BITMAP, in->name), "bitmap", in->name);
 }
 
 /* ---- GET, PUT /bitmaps/{name}/bits/{offset} ---- */

@@ -5,6 +5,7 @@
  * has, and which day is today.
  */
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 
 enum {
@@ -44,43 +45,19 @@ void checkin_list(struct request *req, const struct checkin_list_input *in)
 
 /* ---- PATCH, DELETE /checkins/{name} ---- */
 
-static void answer_no_checkins(struct request *req, struct text name)
+static void out_checkins(struct json_out *o, struct text name, const struct reply *r)
 {
-	answer_problem(req, P_NOT_FOUND, "'%s' has no check-ins", name.at);
-}
-
-static void on_patched(struct request *req, const struct reply *r)
-{
-	const struct checkin_patch_input *in = req->input;
-
-	if (reply_outcome(r) == CHECKIN_PATCH_ABSENT) {
-		answer_no_checkins(req, in->name);
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "name", in->name);
+	out_text(o, "name", name);
 	handler_out_expiry(o, r, CHECKIN_PATCH_EXPIRES_AT_MS);
-	answer_end(req);
 }
 
-void checkin_patch(struct request *req, const struct checkin_patch_input *in)
-{
-	handler_patch_ttl(handler_call(req, &checkin_patch_script, KEY_CHECKIN, in->name), in->has_ttl_ms,
-			  in->reset_ttl_ms, in->ttl_ms, on_patched);
-}
-
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct checkin_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		answer_no_checkins(req, in->name);
-}
-
-void checkin_delete(struct request *req, const struct checkin_delete_input *in)
-{
-	call_send(handler_call(req, &checkin_delete_script, KEY_CHECKIN, in->name), on_deleted);
-}
+const struct kind checkin_kind = {
+	.list.kind = KEY_CHECKIN,
+	.missing = { "", " has no check-ins" },
+	.patch = &checkin_patch_script,
+	.delete = &checkin_delete_script,
+	.out = out_checkins,
+};
 
 /* ---- PUT, DELETE /checkins/{name}/days/{date} ---- */
 

@@ -4,6 +4,7 @@
  * add, and check the sums and the number of counters.
  */
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 
 static void answer_too_many(struct request *req, struct text name, int64_t size)
@@ -52,12 +53,10 @@ void counter_increment(struct request *req, const struct counter_increment_input
 	call_send(c, on_added);
 }
 
-/* ---- GET, PATCH, DELETE /counters/{name} ---- */
+/* ---- GET, PATCH, DELETE /counters/{name}, GET /counters ---- */
 
-static void answer_state(struct request *req, struct text name, const struct reply *r)
+static void out_counters(struct json_out *o, struct text name, const struct reply *r)
 {
-	struct json_out *o = answer_begin(req, 200);
-
 	out_text(o, "name", name);
 	out_object(o, "counters");
 	for (size_t i = COUNTER_STATE_COUNTERS; i < r->count; i += COUNTER_ITEMS) {
@@ -66,54 +65,17 @@ static void answer_state(struct request *req, struct text name, const struct rep
 	}
 	out_close(o);
 	handler_out_expiry(o, r, COUNTER_STATE_EXPIRES_AT_MS);
-	answer_end(req);
 }
 
-static void answer_none(struct request *req, struct text name)
-{
-	answer_problem(req, P_NOT_FOUND, "there are no counters under '%s'", name.at);
-}
-
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct counter_get_input *in = req->input;
-
-	answer_state(req, in->name, r);
-}
-
-void counter_get(struct request *req, const struct counter_get_input *in)
-{
-	call_send(handler_call(req, &counter_get_script, KEY_COUNTER, in->name), on_state);
-}
-
-static void on_patched(struct request *req, const struct reply *r)
-{
-	const struct counter_patch_input *in = req->input;
-
-	if (reply_outcome(r) > 0)
-		answer_state(req, in->name, r);
-	else
-		answer_none(req, in->name);
-}
-
-void counter_patch(struct request *req, const struct counter_patch_input *in)
-{
-	handler_patch_ttl(handler_call(req, &counter_patch_script, KEY_COUNTER, in->name), in->has_ttl_ms,
-			  in->reset_ttl_ms, in->ttl_ms, on_patched);
-}
-
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct counter_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		answer_none(req, in->name);
-}
-
-void counter_delete(struct request *req, const struct counter_delete_input *in)
-{
-	call_send(handler_call(req, &counter_delete_script, KEY_COUNTER, in->name), on_deleted);
-}
+const struct kind counter_kind = {
+	.list = { .kind = KEY_COUNTER, .is_indexed = true, .item = kind_item },
+	.missing = { "there are no counters under ", "" },
+	.get = &counter_get_script,
+	.patch = &counter_patch_script,
+	.delete = &counter_delete_script,
+	.out = out_counters,
+	.is_always = true,
+};
 
 /* ---- GET, PUT, DELETE /counters/{name}/fields/{field} ---- */
 
@@ -184,21 +146,4 @@ void counter_field_delete(struct request *req, const struct counter_field_delete
 
 	call_text(c, in->field);
 	call_send(c, on_field_deleted);
-}
-
-/* ---- GET /counters ---- */
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req, (void)part, (void)r;
-	out_object(o, NULL);
-	out_text(o, "name", name);
-	out_close(o);
-}
-
-void counter_list(struct request *req, const struct counter_list_input *in)
-{
-	static const struct list_of counters = { .kind = KEY_COUNTER, .is_indexed = true, .item = item_of };
-
-	list_keys(req, &counters, in->match, in->cursor, in->limit);
 }

@@ -4,6 +4,7 @@
  * locks: any number may be a fence.
  */
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 
 /* ---- POST /fences/{name} ---- */
@@ -37,9 +38,9 @@ void fence_check(struct request *req, const struct fence_check_input *in)
 	call_send(c, on_checked);
 }
 
-/* ---- GET /fences/{name} ---- */
+/* ---- GET, DELETE /fences/{name}, GET /fences ---- */
 
-static void out_state(struct json_out *o, struct text name, const struct reply *r)
+static void out_fence(struct json_out *o, struct text name, const struct reply *r)
 {
 	int64_t highest = reply_int(r, FENCE_GET_HIGHEST);
 
@@ -47,48 +48,11 @@ static void out_state(struct json_out *o, struct text name, const struct reply *
 	out_int_or_null(o, "highest", highest > 0, highest);
 }
 
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct fence_get_input *in = req->input;
-
-	out_state(answer_begin(req, 200), in->name, r);
-	answer_end(req);
-}
-
-void fence_get(struct request *req, const struct fence_get_input *in)
-{
-	call_send(handler_call(req, &fence_get_script, KEY_FENCE, in->name), on_state);
-}
-
-/* ---- DELETE /fences/{name} ---- */
-
-void fence_delete(struct request *req, const struct fence_delete_input *in)
-{
-	handler_delete(req, handler_call(req, &fence_delete_script, KEY_FENCE, in->name), "fence", in->name);
-}
-
-/* ---- GET /fences ---- */
-
-static struct call *get_one(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return handler_call(req, &fence_get_script, KEY_FENCE, name);
-}
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req;
-	(void)part;
-	if (reply_int(r, FENCE_GET_HIGHEST) == 0)
-		return; /* it was deleted after it was listed */
-	out_object(o, NULL);
-	out_state(o, name, r);
-	out_close(o);
-}
-
-void fence_list(struct request *req, const struct fence_list_input *in)
-{
-	static const struct list_of fences = { .kind = KEY_FENCE, .look = get_one, .item = item_of };
-
-	list_keys(req, &fences, in->match, in->cursor, in->limit);
-}
+const struct kind fence_kind = {
+	.list = { .kind = KEY_FENCE, .look = kind_look, .item = kind_item },
+	.missing = { "fence ", " does not exist" },
+	.get = &fence_get_script,
+	.delete = &fence_delete_script,
+	.out = out_fence,
+	.is_always = true,
+};

@@ -6,6 +6,7 @@
  * A permit is a secret, like a lock's token: only its holder gets it, and Redis stores its digest.
  */
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 
 /* The permit that the request may get. */
@@ -271,37 +272,14 @@ void semaphore_get(struct request *req, const struct semaphore_get_input *in)
 	call_send(semaphore_call(req, &semaphore_get_script, in->name), on_state);
 }
 
-/* ---- DELETE /semaphores/{name} ---- */
+/* ---- DELETE /semaphores/{name}, GET /semaphores ---- */
 
-void semaphore_delete(struct request *req, const struct semaphore_delete_input *in)
-{
-	handler_delete(req, semaphore_call(req, &semaphore_delete_script, in->name), "semaphore", in->name);
-}
-
-/* ---- GET /semaphores ---- */
-
-static struct call *get_one(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return semaphore_call(req, &semaphore_get_script, name);
-}
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req;
-	(void)part;
-	if (reply_int(r, SEMAPHORE_GET_HELD) == 0)
-		return; /* all were released; the key stays until the last permit would have expired */
-	out_object(o, NULL);
-	out_state(o, name, r);
-	out_close(o);
-}
-
-void semaphore_list(struct request *req, const struct semaphore_list_input *in)
-{
-	static const struct list_of semaphores = {
-		.kind = KEY_SEMAPHORE, .is_indexed = true, .look = get_one, .item = item_of
-	};
-
-	list_keys(req, &semaphores, in->match, in->cursor, in->limit);
-}
+/* After the last release, the key stays until the last permit would have expired. */
+const struct kind semaphore_kind = {
+	.list = { .kind = KEY_SEMAPHORE, .is_indexed = true, .look = kind_look, .item = kind_item },
+	.missing = { "semaphore ", " does not exist" },
+	.get = &semaphore_get_script,
+	.delete = &semaphore_delete_script,
+	.call = semaphore_call,
+	.out = out_state,
+};

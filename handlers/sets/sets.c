@@ -5,6 +5,7 @@
  * not know a second set.
  */
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 
 static void answer_member(struct request *req, int status, struct text name, struct text member, int64_t size)
@@ -109,75 +110,21 @@ void set_member_list(struct request *req, const struct set_member_list_input *in
 	call_send(c, on_members);
 }
 
-/* ---- GET, PATCH, DELETE /sets/{name} ---- */
+/* ---- GET, PATCH, DELETE /sets/{name}, GET /sets ---- */
 
-static void write_state(struct json_out *o, struct text name, const struct reply *r)
+static void out_set(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
 	out_int(o, "size", reply_int(r, SET_SIZE));
 	handler_out_expiry(o, r, SET_EXPIRES_AT_MS);
 }
 
-static void answer_state(struct request *req, struct text name, const struct reply *r)
-{
-	write_state(answer_begin(req, 200), name, r);
-	answer_end(req);
-}
-
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct set_get_input *in = req->input;
-
-	answer_state(req, in->name, r);
-}
-
-void set_get(struct request *req, const struct set_get_input *in)
-{
-	call_send(handler_call(req, &set_get_script, KEY_SET, in->name), on_state);
-}
-
-static void on_patched(struct request *req, const struct reply *r)
-{
-	const struct set_patch_input *in = req->input;
-
-	if (reply_outcome(r) > 0)
-		answer_state(req, in->name, r);
-	else
-		handler_answer_missing(req, "set", in->name);
-}
-
-void set_patch(struct request *req, const struct set_patch_input *in)
-{
-	handler_patch_ttl(handler_call(req, &set_patch_script, KEY_SET, in->name), in->has_ttl_ms, in->reset_ttl_ms,
-			  in->ttl_ms, on_patched);
-}
-
-void set_delete(struct request *req, const struct set_delete_input *in)
-{
-	handler_delete(req, handler_call(req, &set_delete_script, KEY_SET, in->name), "set", in->name);
-}
-
-/* ---- GET /sets ---- */
-
-static struct call *get_one(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return handler_call(req, &set_get_script, KEY_SET, name);
-}
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req, (void)part;
-	if (reply_int(r, SET_SIZE) == 0)
-		return;
-	out_object(o, NULL);
-	write_state(o, name, r);
-	out_close(o);
-}
-
-void set_list(struct request *req, const struct set_list_input *in)
-{
-	static const struct list_of sets = { .kind = KEY_SET, .is_indexed = true, .look = get_one, .item = item_of };
-
-	list_keys(req, &sets, in->match, in->cursor, in->limit);
-}
+const struct kind set_kind = {
+	.list = { .kind = KEY_SET, .is_indexed = true, .look = kind_look, .item = kind_item },
+	.missing = { "set ", " does not exist" },
+	.get = &set_get_script,
+	.patch = &set_patch_script,
+	.delete = &set_delete_script,
+	.out = out_set,
+	.is_always = true,
+};

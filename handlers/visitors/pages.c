@@ -6,31 +6,12 @@
  */
 #include "visitors/visitor_call.h"
 
+#include "common/kind.h"
+
 /* ---- GET /uv, GET /pv ---- */
 
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req;
-	(void)part;
-	(void)r;
-	out_object(o, NULL);
-	out_text(o, "name", name);
-	out_close(o);
-}
-
-void uv_list(struct request *req, const struct uv_list_input *in)
-{
-	static const struct list_of pages = { .kind = KEY_UV, .is_indexed = true, .item = item_of };
-
-	list_keys(req, &pages, in->match, in->cursor, in->limit);
-}
-
-void pv_list(struct request *req, const struct pv_list_input *in)
-{
-	static const struct list_of pages = { .kind = KEY_PV, .is_indexed = true, .item = item_of };
-
-	list_keys(req, &pages, in->match, in->cursor, in->limit);
-}
+const struct kind uv_kind = { .list = { .kind = KEY_UV, .is_indexed = true, .item = kind_item } };
+const struct kind pv_kind = { .list = { .kind = KEY_PV, .is_indexed = true, .item = kind_item } };
 
 /* ---- PATCH /uv/{name}, PATCH /pv/{name} ---- */
 

@@ -1,6 +1,8 @@
--- set_state(key, now): the reply {0, now, ...} for a set; expires_at_ms is -1 for never. Raises
--- WRONGTYPE. O(1). This module must not know the members.
+-- set_state(key, now): the reply {0, now, ...} for a set; {-1, now, ...} for an absent one, which
+-- is empty. expires_at_ms is -1 for never. Raises WRONGTYPE. O(1). This module must not know
+-- members.
 --@shape set: size int, expires_at_ms int
 local function set_state(key, now)
-  return { 0, now, redis.call('SCARD', key), expiry_reply(expiry_at({ key })) }
+  local size = redis.call('SCARD', key)
+  return { size > 0 and 0 or -1, now, size, expiry_reply(expiry_at({ key })) }
 end

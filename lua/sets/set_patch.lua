@@ -7,7 +7,7 @@
 --@flags allow-oom
 local ttl = ARGV[1]
 local state = set_state(KEYS[1], now)
-if state[3] == 0 then
+if state[1] < 0 then
   return { -1, now }
 end
 local at = expiry_after(ttl, now, expiry_at(KEYS))
