@@ -22,6 +22,9 @@ The file of an operation reads:
                                all other scripts on a replica
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
     --@reply 0 held: owner text  a form of the reply; replies.py describes the syntax
+    --@again 0 settled: total int  the same, if the operation is to be called again
+    --@first queue_settle      before it is called again, this operation is called with the same
+                               keys; it may fail
     --@shape holder: owner text  items that several replies share
     --@plain                   the code from here to --@operation is for the usual case. It calls no
                                function of a module, so that no function is made. It sets `reply`
@@ -58,7 +61,7 @@ FRAME = ("head", "record", "made", "recorded")  # of lua/lib
 class Operation:
     def __init__(self, path, lua):
         self.path, self.name, self.pattern = path, path.stem, path.relative_to(lua).parts[0]
-        self.replay, self.has_parts, self.writes = "NONE", False, True
+        self.replay, self.has_parts, self.writes, self.first = "NONE", False, True, None
         text, flags, has_head, parts = path.read_text(), [], True, []
         for blank, word, rest in DIRECTIVE.findall(text):
             if blank:
@@ -76,7 +79,9 @@ class Operation:
                 flags.append("no-writes")
             elif word in ("plain", "operation") and not rest:
                 parts.append(word)
-            elif word not in ("reply", "shape"):
+            elif word == "first":
+                self.first = rest
+            elif word not in ("reply", "again", "shape"):
                 sys.exit(f"{path}: unknown directive --@{word} {rest}; the head of tools/embed_scripts.py lists those that exist")
         if parts not in ([], ["plain", "operation"]):
             sys.exit(f"{path}: a plain block is between one --@plain and one --@operation")
@@ -141,13 +146,17 @@ def c_of(name, text, origins, members, replies):
     yield "};"
     for o in members:
         yield f"static const struct reply_form {o.name}_forms[] = {{"
-        yield from (f'\t{{ {least}, {most}, "{form}" }},' for least, most, form in replies.of_script(o.path)[0])
+        for least, most, form, again in replies.of_script(o.path)[0]:
+            yield f'\t{{ {least}, {most}, "{form}", {str(again).lower()} }},'
+            if again and o.has_record and not o.has_parts and int(least) > 0:
+                sys.exit(f"{o.path}: --@again {least}: a record would keep this reply; its outcome must be 0 or below")
         yield "\t{ 0 },"
         yield "};"
         yield f"const struct script {o.name}_script = {{"
         yield f'\t.name = "{o.name}",'
         yield f"\t.text = &{name}_text,"
         yield f"\t.forms = {o.name}_forms,"
+        yield f"\t.first = &{o.first}_script," if o.first else "\t.first = NULL,"
         yield f"\t.replay = REPLAY_{o.replay},"
         yield f"\t.writes = {str(o.writes).lower()},"
         yield f"\t.indexed = {str(o.indexed).lower()},"

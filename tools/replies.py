@@ -13,6 +13,13 @@ are `int` (or its digits), `real` (or its text), `text`, `(shape)`, the items of
 `[shape]`, an array of them. If the last item ends with `...`, it repeats any number of times. A
 line that ends with a comma continues in the next line.
 
+After a reply that is declared by --@again, some work is left. call/call.c sends the command again
+and passes the next reply to the handler, so a handler never sees this one. Its items replace as
+many arguments, from the first one on. An outcome above 0 has changed something that the request
+asked for:
+
+    --@again 2 more, 0 settled: total int
+
 A shape names the items that several replies share. A script or a part of scripts declares it:
 
     --@shape lock_holder: owner text, fence int, expires_at_ms int
@@ -27,7 +34,7 @@ import re
 import sys
 
 OWN = 2  # REPLY_OWN: behind {outcome, now_ms}
-DECLARATION = re.compile(r"^--@(reply|shape)[ \t]+((?:[^\n]*,\n--[ \t]*)*[^\n]*)$", re.M)
+DECLARATION = re.compile(r"^--@(reply|again|shape)[ \t]+((?:[^\n]*,\n--[ \t]*)*[^\n]*)$", re.M)
 OUTCOME = re.compile(r"(?P<one>-?\d+)( (?P<name>\w+))?$|(?P<least>-?\d+)?\.\.(?P<most>-?\d+)?$")
 ITEM = re.compile(r"(?P<name>\w+) (?:(?P<type>int|real|text)|\((?P<flat>\w+)\)|\[(?P<array>\w+)\])(?P<again>\.\.\.)?$")
 LETTERS = {"int": "i", "real": "r", "text": "t"}
@@ -41,8 +48,8 @@ class Replies:
             for kind, rest in DECLARATION.findall(text):
                 rest = re.sub(r"\n--[ \t]*", " ", rest)
                 name, _, items = rest.partition(":")
-                if kind == "reply":
-                    self.declared.setdefault(path, []).append((name, items.strip()))
+                if kind != "shape":
+                    self.declared.setdefault(path, []).append((name, items.strip(), kind == "again"))
                 elif name in self.shapes:
                     sys.exit(f"{path}: --@shape {name}: {self.shapes[name]['path']} has one of that name")
                 else:
@@ -86,13 +93,15 @@ class Replies:
         return "enum { " + ", ".join(f"{row} = {value}" for row, value in rows.items()) + " };" if rows else ""
 
     def of_script(self, path):
-        """[(least, most, form)] of its outcomes, and its enum."""
+        """[(least, most, form, whether it is called again)] of its outcomes, and its enum."""
         rows, names = [], []
-        for outcomes, items in self.declared.get(path, []):
+        for outcomes, items, again in self.declared.get(path, []):
             form, own, _ = self.items(path, items, OWN)
+            if again and re.search("[*(]", form):
+                sys.exit(f"{path}: the items of --@again are arguments: each is one int, real or text")
             for text in map(str.strip, outcomes.split(",")):
                 o = OUTCOME.match(text) or sys.exit(f"{path}: '{text}' is no outcome; tools/replies.py has their form")
-                rows.append((o["one"] or o["least"] or "INT64_MIN", o["one"] or o["most"] or "INT64_MAX", form))
+                rows.append((o["one"] or o["least"] or "INT64_MIN", o["one"] or o["most"] or "INT64_MAX", form, again))
                 names += [(o["name"], int(o["one"]))] if o["name"] else []
             names += own
         return rows, self.enum(path, path.stem, names)

@@ -102,8 +102,6 @@ void sale_claim_get(struct request *req, const struct sale_claim_get_input *in)
 
 /* ---- POST /sales/{name}/claims ---- */
 
-static void claim(struct request *req);
-
 static void answer_not_open(struct request *req, struct text sale, int64_t opens_at_ms, int64_t closes_at_ms)
 {
 	int state = sale_state(req, opens_at_ms, closes_at_ms);
@@ -177,9 +175,6 @@ static void on_claimed(struct request *req, const struct reply *r)
 	const struct sale_claim_acquire_input *in = req->input;
 
 	switch (reply_outcome(r)) {
-	case SALE_CLAIM_ACQUIRE_AGAIN:
-		claim(req);
-		return;
 	case SALE_CLAIM_ACQUIRE_NO_SALE:
 		handler_answer_missing(req, "sale", in->name);
 		return;
@@ -199,21 +194,14 @@ static void on_claimed(struct request *req, const struct reply *r)
 	}
 }
 
-static void claim(struct request *req)
+void sale_claim_acquire(struct request *req, const struct sale_claim_acquire_input *in)
 {
-	const struct sale_claim_acquire_input *in = req->input;
 	struct call *c = sale_call(req, &sale_claim_acquire_script, in->name);
 
 	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_text(c, in->user);
 	call_int(c, in->quantity);
 	call_send(c, on_claimed);
-}
-
-void sale_claim_acquire(struct request *req, const struct sale_claim_acquire_input *in)
-{
-	(void)in; /* claim() takes the input from the request, at each step */
-	claim(req);
 }
 
 /* ---- POST /sales/{name}/claims/{claim}/confirm, DELETE /sales/{name}/claims/{claim} ---- */

@@ -1,8 +1,8 @@
 /*
  * sales: see sales.h. This file also has the operations on whole sales: a stock that is for sale
  * between two instants, and its settings. Each operation is one script (lua/sales/sale_*.lua). A
- * script settles a bounded number of expired holds; if it then cannot decide yet, it is called
- * again. This file must not know single claims (claims.c).
+ * script settles a bounded number of expired holds, and is called again if it cannot decide yet.
+ * This file must not know single claims (claims.c).
  */
 #include <inttypes.h>
 
@@ -107,21 +107,15 @@ static void call_setting(struct call *c, bool has, bool reset, int64_t value, in
 	handler_call_optional(c, has || reset, reset ? standard : value);
 }
 
-static void replace(struct request *req);
-
 static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct sale_put_input *in = req->input;
 
-	if (reply_outcome(r) == SALE_PUT_AGAIN)
-		replace(req);
-	else
-		answer_changed(req, in->name, in->stock, r);
+	answer_changed(req, in->name, in->stock, r);
 }
 
-static void replace(struct request *req)
+void sale_put(struct request *req, const struct sale_put_input *in)
 {
-	const struct sale_put_input *in = req->input;
 	struct call *c = sale_call(req, &sale_put_script, in->name);
 
 	call_int(c, in->has_opens_at_ms ? in->opens_at_ms : 0);
@@ -133,27 +127,15 @@ static void replace(struct request *req)
 	call_send(c, on_replaced);
 }
 
-void sale_put(struct request *req, const struct sale_put_input *in)
-{
-	(void)in; /* replace() takes the input from the request, at each step */
-	replace(req);
-}
-
-static void patch(struct request *req);
-
 static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct sale_patch_input *in = req->input;
 
-	if (reply_outcome(r) == SALE_PATCH_AGAIN)
-		patch(req);
-	else
-		answer_changed(req, in->name, in->stock, r);
+	answer_changed(req, in->name, in->stock, r);
 }
 
-static void patch(struct request *req)
+void sale_patch(struct request *req, const struct sale_patch_input *in)
 {
-	const struct sale_patch_input *in = req->input;
 	struct call *c = sale_call(req, &sale_patch_script, in->name);
 
 	call_setting(c, in->has_opens_at_ms, in->reset_opens_at_ms, in->opens_at_ms, 0);
@@ -165,39 +147,21 @@ static void patch(struct request *req)
 	call_send(c, on_patched);
 }
 
-void sale_patch(struct request *req, const struct sale_patch_input *in)
-{
-	(void)in; /* patch() takes the input from the request, at each step */
-	patch(req);
-}
-
-static void get(struct request *req);
-
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct sale_get_input *in = req->input;
 
 	if (reply_outcome(r) == SALE_GET_ABSENT) {
 		handler_answer_missing(req, "sale", in->name);
-	} else if (reply_int(r, SALE_GET_MORE)) {
-		get(req);
 	} else {
 		write_sale(answer_begin(req, 200), req, in->name, r);
 		answer_end(req);
 	}
 }
 
-static void get(struct request *req)
-{
-	const struct sale_get_input *in = req->input;
-
-	call_send(sale_call(req, &sale_get_script, in->name), on_state);
-}
-
 void sale_get(struct request *req, const struct sale_get_input *in)
 {
-	(void)in; /* get() takes the input from the request, at each step */
-	get(req);
+	call_send(sale_call(req, &sale_get_script, in->name), on_state);
 }
 
 void sale_delete(struct request *req, const struct sale_delete_input *in)
@@ -207,8 +171,11 @@ void sale_delete(struct request *req, const struct sale_delete_input *in)
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
+	struct call *c = sale_call(req, &sale_get_script, name);
+
 	(void)part;
-	return sale_call(req, &sale_get_script, name);
+	call_string(c, "once"); /* a page has up to 1000 sales */
+	return c;
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)

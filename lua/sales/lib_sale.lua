@@ -104,7 +104,7 @@ end
 --    2  it is new, 1 it is changed: with the sale
 --   -2  more than this stock is held and confirmed: with the sale and its present settings
 --   -3  it would close before it opens: without the sale
---    0  expired holds were settled, and there may be more, so call again: with the sale
+--    0  expired holds were settled, and there may be more: without the sale
 -- Keys that an earlier sale left, when only its first key was deleted, are removed; Redis frees
 -- their memory in the background. O(SETTLED_MOST log n).
 local function change(sale, now)
@@ -121,7 +121,7 @@ local function change(sale, now)
     is_settled = settle(sale, now)
     wanted.held, wanted.confirmed = sale.held, sale.confirmed
     if wanted.stock < sale.held + sale.confirmed then
-      return sale_reply(sale, is_settled and -2 or 0, now)
+      return is_settled and sale_reply(sale, -2, now) or { 0, now }
     end
   end
   local fields = { 'held', format('%d', wanted.held), 'confirmed', format('%d', wanted.confirmed) }

@@ -2,12 +2,13 @@
 -- KEYS  the keys of a sale (sales/lib_sale.lua)
 -- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
 --@reply 1 granted: claim text, expires_at_ms int, remaining int, is_confirmed int
---@reply 0 again, -1 no_sale
+--@again 0 again
+--@reply -1 no_sale
 --@reply -2 not_open: opens_at_ms int, closes_at_ms int
 --@reply -3 limit_reached: claimed int, per_user int
 --@reply -4 sold_out: left int, held int
--- again: expired holds were settled, and there may be more, so call again. claimed is what the user
--- has. sold_out: less than this quantity is left.
+-- again: expired holds were settled, and there may be more. claimed is what the user has. sold_out:
+-- less than this quantity is left.
 -- A replay returns the first reply with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@idempotent proof

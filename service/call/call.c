@@ -8,6 +8,7 @@
 #include "call/name_index.h"
 #include "call/state.h"
 #include "core/budget.h"
+#include "core/container.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "topology/quorum.h"
@@ -29,6 +30,8 @@ static void push(struct call *c, struct call_strings *list, struct text value)
 	list->at[list->count++] = value;
 }
 
+static void send_again(struct call *c, const struct reply *reply);
+
 static struct call *call_new(struct request *req, const struct script *s, bool writes)
 {
 	static struct call nowhere; /* used if memory runs out; call_send then fails */
@@ -36,7 +39,9 @@ static struct call *call_new(struct request *req, const struct script *s, bool w
 
 	if (!c)
 		c = &nowhere;
-	*c = (struct call){ .req = req, .script = s, .writes = writes, .redis.slot = REDIS_ANYWHERE };
+	*c = (struct call){
+		.req = req, .script = s, .writes = writes, .redis.slot = REDIS_ANYWHERE, .send_again = send_again
+	};
 	return c;
 }
 
@@ -183,6 +188,7 @@ static bool assemble(struct call *c)
 	struct arena *arena = &c->req->arena;
 	char buffer[TEXT_DIGITS];
 
+	c->key_count = c->keys.count;
 	if (c->script && c->script->indexed)
 		push(c, &c->keys, name_index_key(c->req, c->keys.at[0]));
 	if (c->script)
@@ -214,12 +220,84 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step failed */
 	c->done = done;
-	if (done) /* its reply's age is counted from here */
-		req->pending.sent_us = loop_now_us();
 	if (req->state == READING && budget_is_full())
 		req->arena.failed = ARENA_OVER_BUDGET;
 	if (!req->arena.failed && assemble(c))
 		call_wire_send(c);
 	else if (done || !c->may_fail) /* else the request is answered by what it waits for */
 		answer_no_memory(req, EFFECT_NONE);
+}
+
+/* ---- A call that is sent again ---- */
+
+/* Makes room for that many bytes. It grows by doubling: a call may be sent again 10000 times. */
+static bool make_room(struct call *c, size_t bytes)
+{
+	if (bytes > c->replaced_size) {
+		c->replaced_size = 2 * bytes;
+		c->replaced = arena_alloc(&c->req->arena, c->replaced_size);
+	}
+	return c->replaced;
+}
+
+/* The reply's items replace the first arguments. False: memory ran out. */
+static bool replace_arguments(struct call *c, const struct reply *reply)
+{
+	size_t count = reply->count - REPLY_OWN, bytes = 0;
+	struct text *args = c->command + c->command_count - c->args.count;
+
+	assert(count < c->args.count);
+	for (size_t i = 0; i < count; i++)
+		bytes += TEXT_DIGITS + reply->items[REPLY_OWN + i]->text.len;
+	if (count && !make_room(c, bytes))
+		return false;
+	char *at = c->replaced;
+	for (size_t i = 0; i < count; i++) {
+		const struct reply *item = reply->items[REPLY_OWN + i];
+		char digits[TEXT_DIGITS];
+		struct text value = item->type == REPLY_INTEGER ? text_of_int(item->integer, digits) : item->text;
+		args[i] = (struct text){ memcpy(at, value.at, value.len), value.len };
+		at += value.len;
+	}
+	return true;
+}
+
+/* It is a new command: it has its own time, and goes to the node that has its keys by now. */
+static void send_assembled(struct call *c)
+{
+	c->redis = (struct redis_call){ .slot = c->redis.slot,
+					.quorum_server = c->redis.quorum_server,
+					.replicas = c->redis.replicas };
+	c->sent_whole = c->sent_behind = c->was_deferred = false;
+	c->error = (struct text){ 0 };
+	c->result.replayed = false;
+	c->command[0] = TEXT("EVALSHA");
+	c->command[1] = (struct text){ c->script->text->sha1, 40 };
+	call_wire_send(c);
+}
+
+static void on_first(struct request *req, const struct reply *reply)
+{
+	(void)reply;
+	send_assembled(container_of(req->result, const struct call, result)->before);
+}
+
+static void send_again(struct call *c, const struct reply *reply)
+{
+	struct request *req = c->req;
+
+	req->has_effect |= reply_outcome(reply) > 0;
+	if (!replace_arguments(c, reply)) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	if (!c->script->first) {
+		send_assembled(c);
+		return;
+	}
+	struct call *first = call_script(req, c->script->first);
+	first->keys = (struct call_strings){ c->keys.at, c->key_count, c->key_count };
+	first->before = c;
+	call_may_fail(first);
+	call_send(first, on_first);
 }

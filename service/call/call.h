@@ -12,6 +12,10 @@
  * reused Idempotency-Key) is answered here: `done` gets only replies of the forms that the script
  * declares. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
  *
+ * A script that does a bounded part of its work declares by --@again a reply after which it must
+ * be called again (tools/replies.py). `done` gets only the last reply. Between two calls other
+ * requests are served. If the client disconnects, no further call is sent.
+ *
  * For scripts marked @idempotent, call_send appends the key of the idempotency record and the
  * fingerprint if the request has an Idempotency-Key, and otherwise an empty fingerprint.
  */

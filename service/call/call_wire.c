@@ -116,9 +116,12 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 	return false;
 }
 
-static bool is_agreed(const struct call *c, const struct reply *reply)
+static bool is_agreed(struct call *c, const struct reply *reply)
 {
-	return c->script ? reply_form_matches(reply, c->script->forms) : reply_form_fits(reply, c->form);
+	if (!c->script)
+		return reply_form_fits(reply, c->form);
+	c->agreed = reply_form_of(reply, c->script->forms);
+	return c->agreed;
 }
 
 /* Returns Redis's present clock; the reply may have been kept for a while. */
@@ -164,7 +167,7 @@ static void renew(struct redis_node *sent_to)
 	topology_reject(sent_to, why);
 }
 
-/* Passes the reply to the handler. */
+/* Passes the reply to the handler, or sends the call again. */
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -178,7 +181,10 @@ static void hand_over(struct call *c, const struct reply *reply)
 	if (c->redis.at_replica)
 		metrics_count(METRIC_replica_reads);
 	req->answer.from_replica |= c->redis.at_replica;
-	run_done(c, reply);
+	if (c->agreed && c->agreed->again)
+		c->send_again(c, reply);
+	else
+		run_done(c, reply);
 }
 
 static void note_error(const struct call *c, struct text error)
@@ -317,6 +323,8 @@ void call_wire_send(struct call *c)
 {
 	struct request *req = c->req;
 
+	if (c->done) /* its reply's age is counted from here */
+		req->pending.sent_us = loop_now_us();
 	allow_replica(c);
 	c->late.expired = on_late;
 	c->redis.done = on_reply;

@@ -26,6 +26,7 @@ struct script {
 	const char *name; /* of the operation: the last argument begins with it */
 	const struct script_text *text;
 	const struct reply_form *forms; /* the forms of its replies, by outcome */
+	const struct script *first;     /* called before this one is called again; NULL: none */
 	enum replay replay;             /* how its idempotency record is used; REPLAY_NONE: it has none */
 	bool writes;                    /* false: a lost reply has effect none */
 	/* its last key, before the key of the record, is the index of names (name_index.h) */

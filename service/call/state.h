@@ -19,9 +19,10 @@ struct call_strings {
 
 struct call {
 	struct redis_call redis;
-	struct request *req;         /* (ref) */
-	const struct script *script; /* NULL: a plain command */
-	const char *verb, *form;     /* of a plain command, and the form of its reply; static */
+	struct request *req;             /* (ref) */
+	const struct script *script;     /* NULL: a plain command */
+	const char *verb, *form;         /* of a plain command, and the form of its reply; static */
+	const struct reply_form *agreed; /* the form of the script's reply, once is_agreed returned true */
 	bool writes;
 	bool without_record;
 	struct text part; /* the part of the request that has its own idempotency record; absent: the whole request */
@@ -29,10 +30,16 @@ struct call {
 	bool sent_behind; /* it was sent again behind a call that sent the script whole */
 	bool sent_whole;  /* it was sent whole, after NOSCRIPT */
 	struct call_strings keys, args;
+	size_t key_count;     /* of `keys`, without those that call_send adds */
 	struct text *command; /* keys and args as they are sent, after the head of the command */
 	size_t command_count;
-	call_done done;    /* NULL: nothing follows */
-	unsigned parkings; /* the request's `parkings` when it was sent */
+	/* Set by call.c: called after a reply that is declared by --@again. */
+	void (*send_again)(struct call *c, const struct reply *reply);
+	char *replaced; /* the text of the arguments that such a reply replaced */
+	size_t replaced_size;
+	struct call *before; /* of script->first: the call that is sent after it */
+	call_done done;      /* NULL: nothing follows */
+	unsigned parkings;   /* the request's `parkings` when it was sent */
 	struct call_result result;
 	bool skips_foreign;
 	bool may_fail;                 /* for such a call, the next members have how it failed: */

@@ -65,18 +65,18 @@ bool reply_form_fits(const struct reply *r, const char *item)
 	return item_fits(r, &item);
 }
 
-bool reply_form_matches(const struct reply *r, const struct reply_form *forms)
+const struct reply_form *reply_form_of(const struct reply *r, const struct reply_form *forms)
 {
 	if (r->type != REPLY_ARRAY || r->count < REPLY_OWN)
-		return false;
+		return NULL;
 	const struct reply *outcome = r->items[REPLY_OUTCOME], *now = r->items[REPLY_NOW_MS];
 	if (!outcome || !now || outcome->type != REPLY_INTEGER || now->type != REPLY_INTEGER || now->integer < 0)
-		return false;
+		return NULL;
 	for (; forms->items; forms++) {
 		const char *items = forms->items;
 		if (outcome->integer >= forms->least && outcome->integer <= forms->most &&
 		    items_fit(r->items + REPLY_OWN, r->count - REPLY_OWN, &items))
-			return true;
+			return forms;
 	}
-	return false;
+	return NULL;
 }

@@ -28,13 +28,14 @@ static inline int64_t reply_outcome(const struct reply *r)
 struct reply_form {
 	int64_t least, most;
 	const char *items;
+	bool again; /* some work is left: the script must be called again (call/call.h) */
 };
 
 /*
- * Returns true if the reply is {outcome, now_ms, ...} in one of these forms. A form without items
- * ends the list.
+ * Returns the form that the reply {outcome, now_ms, ...} has; NULL: it has none of them. A form
+ * without items ends the list.
  */
-bool reply_form_matches(const struct reply *r, const struct reply_form *forms);
+const struct reply_form *reply_form_of(const struct reply *r, const struct reply_form *forms);
 
 /* Returns true if the reply of a plain command has the form of one item. */
 bool reply_form_fits(const struct reply *r, const char *item);

@@ -163,7 +163,7 @@ static redisReply *must_be_reply(struct redis_server *r, const struct script *s)
 		fail_msg("%s, %s:%ld: %s", s->name, at.file ? at.file : "", at.line, reply->str);
 	}
 	struct reply *copy = as_reply(reply);
-	if (!reply_form_matches(copy, s->forms) && !(s->replay == REPLAY_GRANT && is_ended(reply)))
+	if (!reply_form_of(copy, s->forms) && !(s->replay == REPLAY_GRANT && is_ended(reply)))
 		fail_msg("%s: the reply is none that the script declares", s->name);
 	free_reply(copy);
 	return reply;

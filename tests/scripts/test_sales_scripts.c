@@ -280,7 +280,6 @@ TEST(many_ended_holds_take_several_calls)
 	assert_int_equal(claim("v", 230, id), 1);
 	assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_REMAINING), 20);
 	assert_int_equal(look(), 0);
-	assert_int_equal(item_int(&r, SALE_GET_MORE), 0);
 	assert_int_equal(item_int(&r, SALE_HELD), 230);
 	assert_int_equal(configure(0, 0, 229, 0, 1000), SALE_PUT_STOCK_BELOW_SOLD);
 	assert_int_equal(configure(0, 0, 230, 0, 1000), SALE_PUT_REPLACED);
@@ -290,16 +289,16 @@ TEST(a_look_reports_that_there_is_more)
 {
 	char id[40];
 
-	configure(0, 0, 150, 150, 1500);
-	for (int i = 0; i < 150; i++)
+	configure(0, 0, 250, 250, 1500);
+	for (int i = 0; i < 250; i++)
 		assert_int_equal(claim("u", 1, id), 1);
 	int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS);
 	*script_clock_us = ends_at * 1000;
-	look();
-	assert_int_equal(item_int(&r, SALE_GET_MORE), 1);
+	assert_int_equal(look(), SALE_GET_AGAIN);
+	assert_int_equal(server_command(&r, "ZCARD " S ":holds")->integer, 150);
+	run(&r, &sale_get_script, SALE_KEYS, ARGS("once"));
 	assert_int_equal(item_int(&r, SALE_HELD), 50);
-	look();
-	assert_int_equal(item_int(&r, SALE_GET_MORE), 0);
+	assert_int_equal(look(), 0);
 	assert_int_equal(item_int(&r, SALE_HELD), 0);
 	assert_int_equal(redis_exists(&r, S ":claims") + redis_exists(&r, S ":holds") + redis_exists(&r, S ":users"),
 			 0);

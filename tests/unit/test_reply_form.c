@@ -60,7 +60,7 @@ static bool fits(const struct reply *r, const void *form)
 
 static bool matches(const struct reply *r, const void *forms)
 {
-	return reply_form_matches(r, forms);
+	return reply_form_of(r, forms);
 }
 
 TEST(an_item_fits_its_form)
@@ -117,7 +117,11 @@ TEST(an_item_fits_its_form)
 TEST(the_outcome_chooses_the_form)
 {
 	static const struct reply_form forms[] = {
-		{ 1, 1, "it" }, { 2, INT64_MAX, "" }, { 0, 0, "*i" }, { INT64_MIN, -1, "t" }, { 0 },
+		{ 1, 1, "it", false },
+		{ 2, INT64_MAX, "", true },
+		{ 0, 0, "*i", false },
+		{ INT64_MIN, -1, "t", false },
+		{ 0 },
 	};
 	static const struct {
 		const char *words;
