@@ -18,37 +18,11 @@ static void answer_board(struct request *req, int status, struct text name, cons
 	answer_end(req);
 }
 
-/*
- * If a board is to keep fewer members, many calls drop the others, and the last call changes the
- * settings. Each call needs memory in the request's arena only until the next one begins.
- */
-static void begin_dropping(struct request *req)
-{
-	struct arena_mark *since = arena_alloc(&req->arena, sizeof(*since));
-
-	if (since)
-		*since = arena_mark(&req->arena);
-	req->work = since;
-}
-
-static void drop_more(struct request *req, void (*send)(struct request *))
-{
-	const struct arena_mark *since = req->work;
-
-	req->has_effect = true;
-	arena_rewind(&req->arena, *since);
-	send(req);
-}
-
-static void send_put(struct request *req);
-
 static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_put_input *in = req->input;
 
-	if (reply_outcome(r) == LEADERBOARD_PUT_DROPPING)
-		drop_more(req, send_put);
-	else if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
+	if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
 		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
 			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->name.at,
 			       board_dimensions_text(req, reply_text(r, LEADERBOARD_PUT_DIMENSIONS)).at);
@@ -56,9 +30,8 @@ static void on_replaced(struct request *req, const struct reply *r)
 		answer_board(req, reply_outcome(r) == LEADERBOARD_PUT_CREATED ? 201 : 200, in->name, r);
 }
 
-static void send_put(struct request *req)
+void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
 {
-	const struct leaderboard_put_input *in = req->input;
 	struct text parts[2 * DIMENSIONS_MAX];
 	size_t n = 0;
 
@@ -74,40 +47,20 @@ static void send_put(struct request *req)
 	call_send(c, on_replaced);
 }
 
-void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
-{
-	(void)in;
-	begin_dropping(req);
-	send_put(req);
-}
-
-static void send_patch(struct request *req);
-
 static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_patch_input *in = req->input;
 
-	if (reply_outcome(r) == LEADERBOARD_PATCH_DROPPING)
-		drop_more(req, send_patch);
-	else
-		answer_board(req, 200, in->name, r);
+	answer_board(req, 200, in->name, r);
 }
 
-static void send_patch(struct request *req)
+void leaderboard_patch(struct request *req, const struct leaderboard_patch_input *in)
 {
-	const struct leaderboard_patch_input *in = req->input;
 	struct call *c = board_call(req, &leaderboard_patch_script, in->name);
 
 	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	handler_call_ttl(c, in->has_max_members, in->reset_max_members, in->max_members);
 	call_send(c, on_patched);
-}
-
-void leaderboard_patch(struct request *req, const struct leaderboard_patch_input *in)
-{
-	(void)in;
-	begin_dropping(req);
-	send_patch(req);
 }
 
 static void on_state(struct request *req, const struct reply *r)

@@ -3,9 +3,9 @@
 -- ARGV  1 ttl_ms from now ('null': the board never expires; '': as before); 2 how many members it
 --       keeps ('null': all; '': as before)
 --@reply 1: leaderboard
---@reply 2 dropping
+--@again 2 dropping
 --@reply -1 absent
--- dropping: the board had more members than it is to keep, and some were dropped; call again.
+-- dropping: the board had more members than it is to keep, and some were dropped.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n).
 local ttl_ms, max_members = ARGV[1], ARGV[2]
 local board = read_board(KEYS[1])

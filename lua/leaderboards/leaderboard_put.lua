@@ -4,9 +4,9 @@
 -- ARGV  1 the dimensions' names, a line each, 2 ttl_ms from now, 'null' or '': the board never
 --       expires, 3 how many members it keeps, 'null' or '': all
 --@reply 2 created, 1 known: leaderboard
---@reply 3 dropping
+--@again 3 dropping
 --@reply -1 differs: dimensions text
--- dropping: the board had more members than it is to keep, and some were dropped; call again.
+-- dropping: the board had more members than it is to keep, and some were dropped.
 -- differs: it has these dimensions, and members.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). Keys that an old board left, when only its
 -- first key was deleted, are removed; Redis frees their memory in the background.
