@@ -239,11 +239,7 @@ static void answer_no_item(struct request *req)
 
 static void on_item_deleted(struct request *req, const struct reply *r)
 {
-	const struct feed_item_delete_input *in = req->input;
-
-	if (reply_outcome(r) == FEED_ITEM_DELETE_AGAIN)
-		feed_item_delete(req, in);
-	else if (!handler_removed(req, r))
+	if (!handler_removed(req, r))
 		answer_no_item(req);
 }
 

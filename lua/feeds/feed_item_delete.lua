@@ -2,9 +2,9 @@
 -- KEYS     the keys of a feed (feeds/lib_feed.lua)
 -- ARGV[1]  the id of the item
 --@reply 1 removed, 0 absent
---@reply -1 again
--- again: the call dropped items that a push left to be dropped; call again. Otherwise the item
--- could be one of them, and a younger one would be dropped in its place.
+--@again -1 again
+-- again: the call dropped items that a push left to be dropped. Otherwise the item could be one of
+-- them, and a younger one would be dropped in its place.
 -- Errors: WRONGTYPE, nothing done. O(1); at most 250 are dropped.
 --@flags allow-oom
 local id = ARGV[1]
