@@ -38,13 +38,14 @@ struct bloom_work {
 	size_t under_way; /* steps that are under way */
 };
 
-static struct bloom_work *work_new(struct request *req)
+/* Returns the work of a request, which an operation that starts again finds as it was. */
+static struct bloom_work *work_of(struct request *req)
 {
-	struct bloom_work *w = arena_alloc(&req->arena, sizeof(*w));
+	struct bloom_work *w = req->work ? req->work : arena_alloc(&req->arena, sizeof(*w));
 
 	if (!w)
 		answer_no_memory(req, EFFECT_NONE);
-	else
+	else if (!req->work)
 		*w = (struct bloom_work){ .segments = FIRST_SEGMENTS };
 	return req->work = w;
 }
@@ -60,15 +61,14 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 	return c;
 }
 
-/* Returns true if the script must be called again: it needs more keys, or has work left. */
-static bool is_again(struct request *req, const struct reply *r)
+/* Returns true if the script needs more keys: it must be called again with them. */
+static bool needs_keys(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
-	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* every script has the outcomes of bloom_put */
-	int64_t segments = needs_keys ? reply_int(r, BLOOM_MORE_SEGMENTS) : 0;
 
-	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN && reply_outcome(r) != BLOOM_ITEM_ADD_CREATED)
+	if (reply_outcome(r) != BLOOM_PUT_MORE_KEYS) /* every script has this outcome of bloom_put */
 		return false;
+	int64_t segments = reply_int(r, BLOOM_MORE_SEGMENTS);
 	if (segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
 		w->segments = (size_t)segments;
 	if (++w->repeats > MAX_REPEATS)
@@ -183,14 +183,12 @@ void bloom_list(struct request *req, const struct bloom_list_input *in)
 
 /* ---- PUT, PATCH, GET /bloom/{name} ---- */
 
-static void put(struct request *req);
-
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct bloom_put_input *in = req->input;
 
-	if (is_again(req, r)) {
-		put(req);
+	if (needs_keys(req, r)) {
+		bloom_put(req, in);
 	} else if (reply_outcome(r) == BLOOM_PUT_OTHER) {
 		int64_t capacity = reply_int(r, BLOOM_FILTER_CAPACITY);
 		double error_rate = reply_real(r, BLOOM_FILTER_ERROR_RATE);
@@ -207,53 +205,38 @@ static void on_put(struct request *req, const struct reply *r)
 	}
 }
 
-static void put(struct request *req)
+void bloom_put(struct request *req, const struct bloom_put_input *in)
 {
-	const struct bloom_put_input *in = req->input;
-	const struct bloom_work *w = req->work;
-	struct call *c = filter_call(req, &bloom_put_script, in->name, w->segments);
+	const struct bloom_work *w = work_of(req);
 
+	if (!w)
+		return;
+	struct call *c = filter_call(req, &bloom_put_script, in->name, w->segments);
 	call_int(c, in->capacity);
 	call_real(c, in->error_rate);
 	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms || !in->has_ttl_ms, in->ttl_ms);
 	call_send(c, on_put);
 }
 
-void bloom_put(struct request *req, const struct bloom_put_input *in)
-{
-	(void)in; /* put() takes the input from the request, each time it is called */
-	if (work_new(req))
-		put(req);
-}
-
-static void patch(struct request *req);
-
 static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct bloom_patch_input *in = req->input;
 
-	if (is_again(req, r))
-		patch(req);
+	if (needs_keys(req, r))
+		bloom_patch(req, in);
 	else if (reply_outcome(r) == BLOOM_PATCH_ABSENT)
 		answer_no_filter(req, in->name);
 	else
 		answer_filter(req, 200, in->name, r);
 }
 
-static void patch(struct request *req)
-{
-	const struct bloom_patch_input *in = req->input;
-	const struct bloom_work *w = req->work;
-
-	handler_patch_ttl(filter_call(req, &bloom_patch_script, in->name, w->segments), in->has_ttl_ms,
-			  in->reset_ttl_ms, in->ttl_ms, on_patched);
-}
-
 void bloom_patch(struct request *req, const struct bloom_patch_input *in)
 {
-	(void)in; /* as in bloom_put */
-	if (work_new(req))
-		patch(req);
+	const struct bloom_work *w = work_of(req);
+
+	if (w)
+		handler_patch_ttl(filter_call(req, &bloom_patch_script, in->name, w->segments), in->has_ttl_ms,
+				  in->reset_ttl_ms, in->ttl_ms, on_patched);
 }
 
 static void on_state(struct request *req, const struct reply *r)
@@ -276,21 +259,18 @@ void bloom_get(struct request *req, const struct bloom_get_input *in)
 static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct bloom_delete_input *in = req->input;
-	const struct bloom_work *w = req->work;
 
-	if (is_again(req, r)) {
-		req->has_effect = req->has_effect || reply_outcome(r) == BLOOM_DELETE_AGAIN;
-		call_send(filter_call(req, &bloom_delete_script, in->name, w->segments), on_deleted);
-	} else if (reply_outcome(r) > 0 || req->has_effect) { /* another request may have made the last step */
+	if (needs_keys(req, r))
+		bloom_delete(req, in);
+	else if (reply_outcome(r) > 0 || req->has_effect) /* another request may have made the last step */
 		answer_empty(req, 204);
-	} else {
+	else
 		answer_no_filter(req, in->name);
-	}
 }
 
 void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 {
-	const struct bloom_work *w = work_new(req);
+	const struct bloom_work *w = work_of(req);
 
 	if (w)
 		call_send(filter_call(req, &bloom_delete_script, in->name, w->segments), on_deleted);
@@ -387,7 +367,7 @@ static void on_step(struct request *req, const struct reply *r)
 
 	if (outcome == BLOOM_ITEM_ADD_CREATED)
 		req->has_effect = true; /* in case a later step fails */
-	if (is_again(req, r)) {
+	if (outcome == BLOOM_ITEM_ADD_CREATED || needs_keys(req, r)) {
 		send_step(req, from);
 	} else if (outcome == BLOOM_ITEM_ADD_FULL) {
 		answer_problem(req, P_FILTER_FULL,
@@ -425,7 +405,7 @@ static void send_step(struct request *req, size_t from)
 
 static void start(struct request *req, const struct script *s, struct text name, const struct text *items, size_t count)
 {
-	struct bloom_work *w = work_new(req);
+	struct bloom_work *w = work_of(req);
 
 	if (!w)
 		return;

@@ -3,7 +3,7 @@
 --@reply 1 removed
 --@reply -1 absent
 --@reply -2 more_keys: bloom_more
---@reply -3 again
+--@again 2 again
 -- Errors: WRONGTYPE, nothing done. O(segments); a step frees at most 8 MiB.
 --@flags allow-oom
 local filter, left = bloom_read()
@@ -19,4 +19,4 @@ if filter then
     redis.call('STRLEN', KEYS[key]) -- fails here, and not halfway, if one of them is not a string
   end
 end
-return { bloom_free(segments) and 1 or -3, now }
+return { bloom_free(segments) and 1 or 2, now }

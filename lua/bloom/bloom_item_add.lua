@@ -4,7 +4,7 @@
 -- ARGV     items, at least 1, none of them twice: the 16 bytes of their hash
 --@reply 1: bloom_step
 --@reply -2 more_keys: bloom_more
---@reply -3 again
+--@again -3 again
 --@reply -4 full
 --@reply -5 created
 -- A digit is '1' when the item was added, '0' when it was there before or is a false positive.

@@ -6,7 +6,7 @@
 -- ARGV[3]  ttl_ms, as lua/lib/expiry.lua reads it
 --@reply 1 created, 2 known, -4 other: bloom_filter
 --@reply -2 more_keys: bloom_more
---@reply -3 again
+--@again -3 again
 -- known: it exists, and its expiry is replaced. other: it exists with another capacity or error
 -- rate. again: a filter of this name is still being deleted.
 -- Errors: WRONGTYPE, nothing done. O(segments).

@@ -13,7 +13,7 @@
 -- Outcomes that several scripts have:
 --   -1 absent     there is no filter
 --   -2 more_keys  it has more segments than KEYS names: call again with that many
---   -3 again      a part of the work was done: call again
+--   -3 again      a part of the work was done
 --@shape bloom_more: segments int
 -- The reply of a step about items has a digit for each of the first items. Call again with the
 -- items without a digit.
