@@ -33,21 +33,15 @@ static void on_put(struct request *req, const struct reply *r)
 	answer_place(req, is_new ? 201 : 200, in->name, in->member, r, GEO_MEMBER_PUT_PLACE);
 }
 
-static void send_put(struct request *req)
+void geo_member_put(struct request *req, const struct geo_member_put_input *in)
 {
-	const struct geo_member_put_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct call *c = handler_call(req, &geo_member_put_script, KEY_GEO, in->name);
-
 	geo_cell_key(c, in->name, geo_cell_of(req, in->member));
 	geo_call_position(c, in->longitude, in->latitude);
 	call_text(c, in->member);
 	geo_send(req, c, on_put);
-}
-
-void geo_member_put(struct request *req, const struct geo_member_put_input *in)
-{
-	(void)in;
-	geo_begin(req, send_put);
 }
 
 static void on_member(struct request *req, const struct reply *r)
@@ -63,17 +57,11 @@ static void on_member(struct request *req, const struct reply *r)
 	answer_place(req, 200, in->name, in->member, r, GEO_MEMBER_LOOKUP_PLACES);
 }
 
-static void send_member(struct request *req)
-{
-	const struct geo_member_get_input *in = req->input;
-
-	geo_call_lookup(req, in->name, in->member, on_member);
-}
-
 void geo_member_get(struct request *req, const struct geo_member_get_input *in)
 {
-	(void)in;
-	geo_begin(req, send_member);
+	if (!geo_begin(req))
+		return;
+	geo_call_lookup(req, in->name, in->member, on_member);
 }
 
 static void on_removed(struct request *req, const struct reply *r)
@@ -86,20 +74,14 @@ static void on_removed(struct request *req, const struct reply *r)
 		geo_answer_no_member(req, in->name, in->member);
 }
 
-static void send_remove(struct request *req)
+void geo_member_delete(struct request *req, const struct geo_member_delete_input *in)
 {
-	const struct geo_member_delete_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct call *c = handler_call(req, &geo_member_delete_script, KEY_GEO, in->name);
-
 	geo_cell_key(c, in->name, geo_cell_of(req, in->member));
 	call_text(c, in->member);
 	geo_send(req, c, on_removed);
-}
-
-void geo_member_delete(struct request *req, const struct geo_member_delete_input *in)
-{
-	(void)in;
-	geo_begin(req, send_remove);
 }
 
 /* ---- POST /geo/{name}/members, POST /geo/{name}/lookup ---- */
@@ -122,13 +104,13 @@ static struct text member_to_add(const void *items, size_t i)
 	return ((const struct geo_member_add_members_item *)items)[i].member;
 }
 
-static void send_add(struct request *req)
+void geo_member_add(struct request *req, const struct geo_member_add_input *in)
 {
-	const struct geo_member_add_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct call *c = handler_call(req, &geo_member_add_script, KEY_GEO, in->name);
 	const struct geo_order *order =
 		geo_group(req, c, in->name, in->members.count, member_to_add, in->members.items);
-
 	for (size_t i = 0; order && i < in->members.count; i++) {
 		geo_call_group(c, order, i, in->members.count);
 		const struct geo_member_add_members_item *item = &in->members.items[order[i].index];
@@ -136,12 +118,6 @@ static void send_add(struct request *req)
 		call_text(c, item->member);
 	}
 	geo_send(req, c, on_added);
-}
-
-void geo_member_add(struct request *req, const struct geo_member_add_input *in)
-{
-	(void)in;
-	geo_begin(req, send_add);
 }
 
 /* Returns, for each member of the request, where it is in the reply. */
@@ -183,25 +159,19 @@ static struct text member_to_find(const void *items, size_t i)
 	return ((const struct text *)items)[i];
 }
 
-static void send_lookup(struct request *req)
+void geo_member_lookup(struct request *req, const struct geo_member_lookup_input *in)
 {
-	const struct geo_member_lookup_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct geo_work *w = req->work;
 	struct call *c = handler_call(req, &geo_member_lookup_script, KEY_GEO, in->name);
 	struct geo_order *order = geo_group(req, c, in->name, in->members.count, member_to_find, in->members.items);
-
 	for (size_t i = 0; order && i < in->members.count; i++) {
 		geo_call_group(c, order, i, in->members.count);
 		call_text(c, in->members.items[order[i].index]);
 	}
 	w->more = order;
 	geo_send(req, c, on_lookup);
-}
-
-void geo_member_lookup(struct request *req, const struct geo_member_lookup_input *in)
-{
-	(void)in;
-	geo_begin(req, send_lookup);
 }
 
 /* ---- GET /geo/{name}/members ---- */
@@ -275,12 +245,12 @@ static void send_page(struct request *req)
 	geo_send(req, c, on_members);
 }
 
-static void begin_page(struct request *req)
+void geo_member_list(struct request *req, const struct geo_member_list_input *in)
 {
-	const struct geo_member_list_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct geo_work *w = req->work;
 	struct geo_page *p = arena_alloc(&req->arena, sizeof(*p));
-
 	w->more = p;
 	if (!p)
 		answer_no_memory(req, EFFECT_NONE);
@@ -288,10 +258,4 @@ static void begin_page(struct request *req)
 		handler_answer_cursor(req);
 	else if (match_glob(req, in->match, &p->match))
 		send_page(req);
-}
-
-void geo_member_list(struct request *req, const struct geo_member_list_input *in)
-{
-	(void)in;
-	geo_begin(req, begin_page);
 }

@@ -16,18 +16,16 @@ static const double HIGHEST_LATITUDE = 85.0511287799999;
 
 const char *const geo_units[] = { NULL, "m", "km", "mi", "ft" };
 
-void geo_begin(struct request *req, void (*send)(struct request *req))
+bool geo_begin(struct request *req)
 {
-	struct geo_work *w = arena_alloc(&req->arena, sizeof(*w));
+	struct geo_work *w = req->work ? req->work : arena_alloc(&req->arena, sizeof(*w));
 
-	if (!w) {
+	if (!w)
 		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
-	w->cells = GEO_DEFAULT_CELLS;
-	w->send = send;
+	else if (!req->work)
+		w->cells = GEO_DEFAULT_CELLS;
 	req->work = w;
-	send(req);
+	return w;
 }
 
 bool geo_is_again(struct request *req, const struct reply *r)
@@ -39,8 +37,10 @@ bool geo_is_again(struct request *req, const struct reply *r)
 	w->cells = reply_int(r, GEO_AGAIN_CELLS);
 	if (++w->repeats > MAX_REPEATS)
 		answer_problem(req, P_CONTENTION, "the set was rebuilt during each of several attempts");
+	else if (w->again)
+		w->again(req);
 	else
-		w->send(req);
+		req->op->run(req, req->input);
 	return true;
 }
 

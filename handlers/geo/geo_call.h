@@ -2,8 +2,7 @@
  * geo_call: what the files of geo share: calls for sets, which are split into cells
  * (lua/geo/lib_geo_cells.lua). It must not know the operations.
  *
- *	void geo_member_put(struct request *req, ...) { geo_begin(req, send_put); }
- *	static void send_put(req) { ...; geo_cell_key(...); geo_send(req, c, on_put); }
+ *	void geo_member_put(req, in) { if (!geo_begin(req)) return; ...; geo_send(req, c, on_put); }
  *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }
  *
  * Only Redis knows the number of a set's cells. So a request first assumes the number of a set
@@ -26,12 +25,12 @@ extern const char *const geo_units[];
 struct geo_work {
 	int64_t cells; /* as far as is known */
 	unsigned repeats;
-	void (*send)(struct request *req);
-	void *more; /* owned by the operation */
+	void (*again)(struct request *req); /* starts again; NULL: the operation itself does */
+	void *more;                         /* owned by the operation */
 };
 
-/* Calls `send` now, and again each time the set turns out to have another number of cells. */
-void geo_begin(struct request *req, void (*send)(struct request *req));
+/* Call it first in an operation, also when that starts again. False: the request was answered. */
+bool geo_begin(struct request *req);
 
 /* Call it first in a `done`. Returns true if the request starts again, or was answered. */
 bool geo_is_again(struct request *req, const struct reply *r);

@@ -68,21 +68,15 @@ static void on_put(struct request *req, const struct reply *r)
 	answer_settings(req, r, in->name, in->cells);
 }
 
-static void send_put(struct request *req)
+void geo_put(struct request *req, const struct geo_put_input *in)
 {
-	const struct geo_put_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct call *c = whole_call(req, &geo_put_script, in->name);
-
 	call_int(c, in->cells);
 	handler_call_ttl(c, in->has_ttl_ms, !in->has_ttl_ms, in->ttl_ms);
 	call_string(c, "");
 	geo_send(req, c, on_put);
-}
-
-void geo_put(struct request *req, const struct geo_put_input *in)
-{
-	(void)in;
-	geo_begin(req, send_put);
 }
 
 static void on_patched(struct request *req, const struct reply *r)
@@ -92,21 +86,15 @@ static void on_patched(struct request *req, const struct reply *r)
 	answer_settings(req, r, in->name, in->reset_cells ? GEO_DEFAULT_CELLS : in->cells);
 }
 
-static void send_patch(struct request *req)
+void geo_patch(struct request *req, const struct geo_patch_input *in)
 {
-	const struct geo_patch_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct call *c = whole_call(req, &geo_put_script, in->name);
-
 	handler_call_optional(c, in->has_cells || in->reset_cells, in->reset_cells ? GEO_DEFAULT_CELLS : in->cells);
 	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_int(c, 1);
 	geo_send(req, c, on_patched);
-}
-
-void geo_patch(struct request *req, const struct geo_patch_input *in)
-{
-	(void)in;
-	geo_begin(req, send_patch);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -119,17 +107,11 @@ static void on_deleted(struct request *req, const struct reply *r)
 		handler_answer_missing(req, "geo set", in->name);
 }
 
-static void send_delete(struct request *req)
-{
-	const struct geo_delete_input *in = req->input;
-
-	geo_send(req, whole_call(req, &geo_delete_script, in->name), on_deleted);
-}
-
 void geo_delete(struct request *req, const struct geo_delete_input *in)
 {
-	(void)in;
-	geo_begin(req, send_delete);
+	if (!geo_begin(req))
+		return;
+	geo_send(req, whole_call(req, &geo_delete_script, in->name), on_deleted);
 }
 
 /* ---- GET /geo ---- */

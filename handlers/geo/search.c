@@ -33,23 +33,17 @@ static void on_distance(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static void send_distance(struct request *req)
+void geo_distance_get(struct request *req, const struct geo_distance_get_input *in)
 {
-	const struct geo_distance_get_input *in = req->input;
+	if (!geo_begin(req))
+		return;
 	struct call *c = handler_call(req, &geo_distance_get_script, KEY_GEO, in->name);
-
 	geo_cell_key(c, in->name, geo_cell_of(req, in->from));
 	geo_cell_key(c, in->name, geo_cell_of(req, in->to));
 	call_text(c, in->from);
 	call_text(c, in->to);
 	call_string(c, geo_units[in->unit]);
 	geo_send(req, c, on_distance);
-}
-
-void geo_distance_get(struct request *req, const struct geo_distance_get_input *in)
-{
-	(void)in;
-	geo_begin(req, send_distance);
 }
 
 /* ---- The members found ---- */
@@ -327,7 +321,7 @@ static void on_centre(struct request *req, const struct reply *r)
 	}
 	s->longitude = reply_real(r, GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_LONGITUDE);
 	s->latitude = reply_real(r, GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_LATITUDE);
-	w->send = search_again;
+	w->again = search_again;
 	send_step(req);
 }
 
@@ -375,9 +369,10 @@ static bool read_cursor(const struct geo_nearby_list_input *in, struct geo_searc
 	return s->skipped < MAX_FOUND;
 }
 
-static void begin_search(struct request *req)
+void geo_nearby_list(struct request *req, const struct geo_nearby_list_input *in)
 {
-	const struct geo_nearby_list_input *in = req->input;
+	if (!is_one_centre_and_shape(req, in) || !geo_begin(req))
+		return;
 	struct geo_work *w = req->work;
 	struct geo_search s = { .longitude = in->longitude, .latitude = in->latitude };
 
@@ -396,13 +391,7 @@ static void begin_search(struct request *req)
 	if (in->member.at) {
 		geo_call_lookup(req, in->name.items[0], in->member, on_centre);
 	} else {
-		w->send = search_again;
+		w->again = search_again;
 		send_step(req);
 	}
-}
-
-void geo_nearby_list(struct request *req, const struct geo_nearby_list_input *in)
-{
-	if (is_one_centre_and_shape(req, in))
-		geo_begin(req, begin_search);
 }
