@@ -15,8 +15,7 @@ line that ends with a comma continues in the next line.
 
 After a reply that is declared by --@again, some work is left. call/call.c sends the command again
 and passes the next reply to the handler, so a handler never sees this one. Its items replace as
-many arguments, from the first one on. An outcome above 0 has changed something that the request
-asked for:
+many of the last arguments. An outcome above 0 has changed something that the request asked for:
 
     --@again 2 more, 0 settled: total int
 

@@ -1,12 +1,9 @@
 /*
- * queue_groups: see queues/groups.h. It also lists, pauses and resumes the groups of a queue. Each
- * step is one script (lua/queues/groups/queue_group_*.lua). This file must not know what a group
- * does to its messages: the scripts of messages do.
+ * queue_groups: lists, pauses and resumes the groups of a queue. Each step is one script
+ * (lua/queues/groups/queue_group_*.lua). This file must not know what a group does to its messages:
+ * the scripts of messages do.
  */
-#include "queues/groups.h"
-
-#include <inttypes.h>
-
+#include "common/handler.h"
 #include "queues/queue_call.h"
 
 /* Writes a group, as lua/queues/groups/lib_queue_group_look.lua returns it, into an open object. */
@@ -164,73 +161,4 @@ void queue_group_resume(struct request *req, const struct queue_group_resume_inp
 
 	call_text(c, in->group);
 	call_send(c, on_resumed);
-}
-
-/* ---- Purge and redrive ---- */
-
-/* The state of a purge or redrive, in the request's arena. */
-struct group_steps {
-	const struct script *script;
-	struct text queue, group, argument;
-	const char *member; /* the member of the answer that has the total */
-};
-
-static void next_step(struct request *req, int64_t total, struct text cursor);
-
-static void on_step(struct request *req, const struct reply *r)
-{
-	const struct group_steps *steps = req->work;
-	int64_t outcome = reply_outcome(r), total = reply_int(r, QUEUE_GROUP_STEP_TOTAL);
-	struct text cursor = reply_text(r, QUEUE_GROUP_STEP_CURSOR);
-	/* A redrive has the same outcomes. */
-	bool is_unfinished = outcome == QUEUE_GROUP_PURGE_MORE || outcome == QUEUE_GROUP_PURGE_SETTLED;
-
-	req->has_effect = is_unfinished && total > 0; /* in case the next step fails */
-	if (is_unfinished) {
-		next_step(req, total, arena_copy(&req->arena, cursor.at, cursor.len));
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "name", steps->queue);
-	out_int(o, steps->member, total);
-	if (steps->script == &queue_group_redrive_script)
-		out_int(o, "duplicates", 0);
-	answer_end(req);
-}
-
-static void next_step(struct request *req, int64_t total, struct text cursor)
-{
-	const struct group_steps *steps = req->work;
-	struct call *c = queue_call(req, steps->script, steps->queue);
-
-	call_text(c, steps->group);
-	call_text(c, steps->argument);
-	call_int(c, total);
-	call_text(c, cursor);
-	call_int(c, total); /* the part's name in the idempotency record */
-	call_send(c, on_step);
-}
-
-static void begin_steps(struct request *req, const struct group_steps *given)
-{
-	struct group_steps *steps = req->work = arena_alloc(&req->arena, sizeof(*steps));
-
-	if (!steps) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
-	*steps = *given;
-	next_step(req, 0, TEXT(""));
-}
-
-void queue_group_purge(struct request *req, struct text queue, struct text group, struct text state)
-{
-	begin_steps(req, &(struct group_steps){ &queue_group_purge_script, queue, group, state, "purged" });
-}
-
-void queue_group_redrive(struct request *req, struct text queue, struct text group, int64_t limit)
-{
-	struct text most = arena_printf(&req->arena, "%" PRId64, limit);
-
-	begin_steps(req, &(struct group_steps){ &queue_group_redrive_script, queue, group, most, "redriven" });
 }

@@ -3,7 +3,7 @@
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2...
 --       ids, at most 100
---@reply 1: total int
+--@reply 1: queue_step
 -- total is how many are ready again.
 -- Errors: WRONGTYPE, nothing changed. O(ids * log(queue)); no content is read.
 --@idempotent

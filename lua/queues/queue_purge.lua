@@ -1,20 +1,19 @@
 -- queue_purge: one step of removing the messages of one state, or all. Their ids are free at once;
 -- settings stay. A purge of all messages also removes the acknowledgements that are remembered.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the
---       steps before removed
---@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
+-- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all; then the part:
+--       how many the steps before removed
+--@again 2 more, 0 settled: queue_step
+--@reply 1 finished, -1 nothing: queue_step
 --@shape queue_step: total int
--- more: there is more to do, so call again with that total. settled: as more, but this step only
--- settled. nothing: there was nothing to remove, and total is 0. A step settles at most 250, or
--- removes at most 1000 and 4 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a
--- millisecond. The idempotency record has one part for each step, named by the total before that
--- step.
+-- more: there is more to do. settled: as more, but this step only settled. nothing: there was
+-- nothing to remove, and total is 0. A step settles at most 250, or removes at most 1000 and 4 MiB
+-- of bodies (to free a MiB takes Redis 75 us), and ends after a millisecond.
 -- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@flags allow-oom
 --@idempotent parts
-local state, before = ARGV[1], tonumber(ARGV[2])
+local state, before = ARGV[1], tonumber(part)
 local total = before
 
 check_types()

@@ -1,15 +1,15 @@
 -- queue_redrive: one step of redriving dead letters, the longest dead first: they are due now, with
 -- receives 0 and without their ttl.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back, 3 interval_ms: how
---       much later each is due than the one before (0, or absent: all are due now)
---@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
+-- ARGV  1 how many at most (-1: all), 2 interval_ms: how much later each is due than the one before
+--       (0: all are due now); then the part: how many the steps before brought back
+--@again 2 more, 0 settled: queue_step
+--@reply 1 finished, -1 nothing: queue_step
 -- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000, and ends
--- after a millisecond. Each step is a part of an idempotent request; the total before the step is
--- the name of the part.
+-- after a millisecond.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
-local most, before, interval_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3] or 0)
+local most, interval_ms, before = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(part)
 local total, step = before, 1000
 if most >= 0 then
   step = math.min(step, most - total)

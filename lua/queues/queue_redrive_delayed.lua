@@ -1,12 +1,12 @@
 -- queue_redrive_delayed: one step of making delayed messages due, the soonest first.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 how many at most, 2 how many the steps before made due
---@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
--- queue_purge explains the outcomes. A step takes at most 500. Each step is a part of an idempotent
--- request; the total before the step is the name of the part.
+-- ARGV  1 how many at most; then the part: how many the steps before made due
+--@again 2 more, 0 settled: queue_step
+--@reply 1 finished, -1 nothing: queue_step
+-- queue_purge explains the outcomes. A step takes at most 500.
 -- Errors: WRONGTYPE, nothing changed in this step. O(500 * log(queue)).
 --@idempotent parts
-local most, before = tonumber(ARGV[1]), tonumber(ARGV[2])
+local most, before = tonumber(ARGV[1]), tonumber(part)
 local step = math.min(500, most - before)
 
 read_waiters()

@@ -5,17 +5,19 @@
 -- KEYS  the keys of the queue and of the other queue (queues/lib_queue.lua), and the index of names
 --       (lib/made.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
---       many the steps before moved, 3 how many they left since the other queue has their id, 4
---       where they ended, 5 how many at most, 6... the ids, at most 100, in place of 5
---@reply 2 more, 0 settled, 1 finished, -1 nothing: total int, duplicates int, at int
+--       many at most, 3... the ids, at most 100, in place of 2; then how many the steps before left
+--       since the other queue has their id, and the part: how many they moved, a dot, and where
+--       they ended
+--@again 2 more, 0 settled: left int, step text
+--@reply 1 finished, -1 nothing: queue_step, duplicates int
 -- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000 and 4 MiB of
--- bodies, and ends after a millisecond. Each step is a part of the request, named by what the steps
--- before did.
+-- bodies, and ends after a millisecond.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
-local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local at, most = tonumber(ARGV[4]), tonumber(ARGV[5])
-local STEP_MOST, FIRST_ID = 1000, 6
+local interval_ms, most, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(table.remove(ARGV))
+local before, at = part:match('^(%d+)%.(%d+)$')
+before, at = tonumber(before), tonumber(at)
+local STEP_MOST, FIRST_ID = 1000, 3
 local total, bytes, has_ids = before, 0, #ARGV >= FIRST_ID
 
 -- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
@@ -37,7 +39,7 @@ for i = 1, 0, -1 do
 end
 if settle_ended('250', true) > 0 then
   serve_waiters()
-  return { 0, now, total, duplicates, at }
+  return { 0, now, duplicates, part }
 end
 
 -- letters_by_id, letters_by_age: the next dead letters, at most `count`, with their contents; and
@@ -142,6 +144,6 @@ if stored.is_new and total > before then
   made = { keys[QUEUE] }
 end
 if not is_last then
-  return { total > before and 2 or 0, now, total, duplicates, at }
+  return { total > before and 2 or 0, now, duplicates, format('%d.%d', total, at) }
 end
-return { total > 0 and 1 or -1, now, total, duplicates, at }
+return { total > 0 and 1 or -1, now, total, duplicates }

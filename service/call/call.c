@@ -240,11 +240,11 @@ static bool make_room(struct call *c, size_t bytes)
 	return c->replaced;
 }
 
-/* The reply's items replace the first arguments. False: memory ran out. */
+/* The reply's items replace the last arguments before the operation. False: memory ran out. */
 static bool replace_arguments(struct call *c, const struct reply *reply)
 {
 	size_t count = reply->count - REPLY_OWN, bytes = 0;
-	struct text *args = c->command + c->command_count - c->args.count;
+	struct text *args = c->command + c->command_count - 1 - count;
 
 	assert(count < c->args.count);
 	for (size_t i = 0; i < count; i++)

@@ -35,7 +35,7 @@ struct call {
 	size_t command_count;
 	/* Set by call.c: called after a reply that is declared by --@again. */
 	void (*send_again)(struct call *c, const struct reply *reply);
-	char *replaced; /* the text of the arguments that such a reply replaced */
+	char *replaced; /* the text of the arguments that such a reply has replaced */
 	size_t replaced_size;
 	struct call *before; /* of script->first: the call that is sent after it */
 	call_done done;      /* NULL: nothing follows */

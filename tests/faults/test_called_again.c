@@ -50,17 +50,26 @@ static long long kept(void)
 	return max->type == REDIS_REPLY_NIL ? -1 : atoll(max->str);
 }
 
+static struct raw *sent(const char *head, const char *body)
+{
+	struct raw *r = raw_connect(patternd.port);
+	char text[400];
+
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = DELAY_MS });
+	snprintf(text, sizeof(text),
+		 "%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s%zu\r\n\r\n%s", head,
+		 "Idempotency-Key: k\r\nContent-Length: ", strlen(body), body);
+	assert_true(raw_text(r, text));
+	return r;
+}
+
 /*
  * Sends the PATCH, and returns once its first call has run. The reply is on its way for DELAY_MS.
  */
 static struct raw *patch_begun(void)
 {
-	struct raw *r = raw_connect(patternd.port);
-
 	fill();
-	proxy_set(proxy, (struct proxy_fault){ .delay_ms = DELAY_MS });
-	raw_text(r, "PATCH /leaderboards/b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-		    "Content-Length: 17\r\n\r\n" PATCH_BODY);
+	struct raw *r = sent("PATCH /leaderboards/b", PATCH_BODY);
 	wait_until(size() < MEMBERS, SOON_MS);
 	assert_int_equal(size(), MEMBERS - A_CALL);
 	return r;
@@ -121,4 +130,36 @@ TEST(a_refused_call_has_the_effect_of_the_calls_before)
 	assert_problem(raw_answer(r, SOON_MS), 500, "foreign_key", "unknown");
 	raw_close(r);
 	assert_int_equal(size(), MEMBERS - A_CALL);
+}
+
+static long long delayed(void)
+{
+	return server_command(&redis, "ZCARD p:queue:{q}:delayed")->integer;
+}
+
+/* A record keeps the reply of each call, so a retry continues where the purge broke off. */
+TEST(a_retry_continues)
+{
+	enum { A_SEND = 100 };
+
+	for (int from = 0; from < MEMBERS; from += A_SEND)
+		assert_status(http(client, "POST", "/queues/q/messages",
+				   many("{\"messages\":[", "{\"delay_ms\":60000,\"body\":", from, A_SEND, "}", "]}")),
+			      201);
+	struct raw *r = sent("POST /queues/q/purge", "{\"state\":\"delayed\"}");
+	wait_until(delayed() < MEMBERS, SOON_MS);
+	long long once = delayed();
+	wait_until(delayed() < once, SOON_MS);
+	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
+	assert_problem(raw_answer(r, SOON_MS), 504, "no_answer", "unknown");
+	raw_close(r);
+	assert_in_range(delayed(), 1, once);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(http(client, "GET", "/queues/q", NULL).status == 200, SOON_MS);
+	for (int i = 0; i < 2; i++) {
+		struct answer a =
+			http(client, "POST", "/queues/q/purge", "{\"state\":\"delayed\"}", "Idempotency-Key: k");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/purged"), MEMBERS);
+	}
 }

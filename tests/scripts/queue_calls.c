@@ -490,7 +490,7 @@ static int64_t in_steps(struct redis_server *r, const struct script *s, const ch
 	int count = 0;
 
 	do {
-		run(r, s, queue_keys(queue), ARGS(what, total, total));
+		run(r, s, queue_keys(queue), s == &queue_redrive_script ? ARGS(what, "0", total) : ARGS(what, total));
 		snprintf(total, sizeof(total), "%" PRId64, item_int(r, QUEUE_STEP_TOTAL));
 		count++;
 		assert_true(count < 1000);
@@ -516,7 +516,7 @@ int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *
 {
 	static const char *const none[] = { NULL };
 	const char *keys[2 * QUEUE_KEYS + 1], *args[BATCH_MAX + 8];
-	char interval[24], total[24] = "0", left[24] = "0", at[24] = "0", most[24];
+	char interval[24], left[24] = "0", step[48] = "0.0", most[24];
 	size_t n;
 
 	memcpy(keys, queue_keys(queue), QUEUE_KEYS * sizeof(*keys));
@@ -529,24 +529,23 @@ int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *
 	do {
 		n = 0;
 		args[n++] = interval;
-		args[n++] = total;
-		args[n++] = left;
-		args[n++] = at;
 		args[n++] = most;
 		for (const char *const *id = ids ? ids : none; *id; id++)
 			args[n++] = *id;
-		args[n++] = total;
+		args[n++] = left;
+		args[n++] = step;
 		args[n] = NULL;
 		run(r, &queue_redrive_to_script, keys, args);
-		snprintf(total, sizeof(total), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_TOTAL));
-		snprintf(left, sizeof(left), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_DUPLICATES));
-		snprintf(at, sizeof(at), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_AT));
-	} while (outcome(r) == QUEUE_REDRIVE_TO_SETTLED || outcome(r) == QUEUE_REDRIVE_TO_MORE);
+		if (outcome(r) == QUEUE_REDRIVE_TO_FINISHED || outcome(r) == QUEUE_REDRIVE_TO_NOTHING)
+			break;
+		snprintf(left, sizeof(left), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_LEFT));
+		snprintf(step, sizeof(step), "%s", item_text(r, QUEUE_REDRIVE_TO_STEP));
+	} while (true);
 	for (size_t i = 0; i < QUEUE_KEYS; i++)
 		free((void *)(uintptr_t)keys[i]);
 	if (duplicates)
 		*duplicates = item_int(r, QUEUE_REDRIVE_TO_DUPLICATES);
-	return item_int(r, QUEUE_REDRIVE_TO_TOTAL);
+	return item_int(r, QUEUE_STEP_TOTAL);
 }
 
 void wait_for_clock(struct redis_server *r, int64_t at_ms)

@@ -286,14 +286,14 @@ TEST(chosen_letters_are_brought_back)
 	unchanged(&r, {
 		run(&r, &queue_message_redrive_script, queue_keys("q"),
 		    ARGS("0", "done", "flies", "ready", "none", "", "1795219450378210"));
-		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
+		assert_int_equal(item_int(&r, QUEUE_STEP_TOTAL), 0);
 		/* With an "s" appended, two of these are fields of the queue's settings. */
 		run(&r, &queue_message_redrive_script, queue_keys("q"),
 		    ARGS("0", "visibility_m", "max_receive", "see"));
-		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
+		assert_int_equal(item_int(&r, QUEUE_STEP_TOTAL), 0);
 	});
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "b", "flies", own, "ended"));
-	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 3);
+	assert_int_equal(item_int(&r, QUEUE_STEP_TOTAL), 3);
 	assert_counts(&r, "q", 4, 0, 1, 1);
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 0);
@@ -302,7 +302,7 @@ TEST(chosen_letters_are_brought_back)
 	queue_put(&r, "q", settings);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "a"));
-	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0); /* its retention has ended */
+	assert_int_equal(item_int(&r, QUEUE_STEP_TOTAL), 0); /* its retention has ended */
 }
 
 /*
@@ -316,7 +316,7 @@ static int64_t redrive_again(const char *most, bool breaks_off)
 
 	do {
 		assert_true(++steps < 1000);
-		run_with_record(&r, &queue_redrive_script, queue_keys("q"), ARGS(most, total, total), "p:idem:{q}:k",
+		run_with_record(&r, &queue_redrive_script, queue_keys("q"), ARGS(most, "0", total), "p:idem:{q}:k",
 				FINGERPRINT_A);
 		snprintf(total, sizeof(total), "%lld", (long long)item_int(&r, QUEUE_STEP_TOTAL));
 	} while (outcome(&r) == QUEUE_REDRIVE_SETTLED || (outcome(&r) == QUEUE_REDRIVE_MORE && !breaks_off));

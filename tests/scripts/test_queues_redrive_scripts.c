@@ -68,8 +68,8 @@ TEST(they_are_due_one_after_the_other)
 		if (chosen)
 			run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("250", "a", "none", "b", "c"));
 		else
-			run(&r, &queue_redrive_script, queue_keys("q"), ARGS("100", "0", "250", "0"));
-		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 3);
+			run(&r, &queue_redrive_script, queue_keys("q"), ARGS("100", "250", "0"));
+		assert_int_equal(item_int(&r, QUEUE_STEP_TOTAL), 3);
 		assert_counts(&r, "q", 1, 2, 0, 0);
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(due_at("q", ids[i]), now_ms() + 250LL * i);
@@ -79,7 +79,7 @@ TEST(they_are_due_one_after_the_other)
 	make_dead_many(1100, "1");
 	char total[24] = "0";
 	do {
-		run(&r, &queue_redrive_script, queue_keys("q"), ARGS("-1", total, "10", total));
+		run(&r, &queue_redrive_script, queue_keys("q"), ARGS("-1", "10", total));
 		snprintf(total, sizeof(total), "%" PRId64, item_int(&r, QUEUE_STEP_TOTAL));
 	} while (outcome(&r) == QUEUE_REDRIVE_MORE || outcome(&r) == QUEUE_REDRIVE_SETTLED);
 	assert_string_equal(total, "1100");

@@ -1,22 +1,23 @@
 -- queue_group_purge: one step of removing the messages of a group, in one state or all. Their ids
 -- are free at once.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 group, 2 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 3 how
---       many the steps before removed, 4 cursor of the step before, '' to begin
---@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_group_step
+-- ARGV  1 group, 2 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 3
+--       cursor of the step before, '' to begin; then the part: how many the steps before removed
+--@again 2 more, 0 settled: cursor text, so_far int
+--@reply 1 finished, -1 nothing: queue_step
 -- queue_purge explains the outcomes; a step that only read replies as a step that settled. A step
 -- removes from one place, and blocked messages are removed first, so that none of them becomes
 -- ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@flags allow-oom
 --@idempotent parts
-local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local group, state, cursor, before = ARGV[1], ARGV[2], ARGV[3], tonumber(part)
 local total = before
 check_types()
 
 -- What time has ended is settled first, in a separate step.
 if settle_time('250') > 0 then
-  return { 0, now, total, cursor }
+  return { 0, now, cursor, total }
 end
 
 local function wants(one)
@@ -91,6 +92,6 @@ if places[at] then
   end
 end
 if at <= 4 then
-  return { total > before and 2 or 0, now, total, format('%d', at) .. ' ' .. rest }
+  return { total > before and 2 or 0, now, format('%d', at) .. ' ' .. rest, total }
 end
-return { total > 0 and 1 or -1, now, total, '' }
+return { total > 0 and 1 or -1, now, total }
