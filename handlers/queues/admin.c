@@ -114,7 +114,7 @@ static bool is_paused(const struct reply *r)
 	return reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1;
 }
 
-static void on_state_again(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
@@ -130,27 +130,12 @@ static void on_state_again(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static void get_again(struct request *req, const struct reply *r)
-{
-	const struct queue_get_input *in = req->input;
-
-	(void)r;
-	call_send(queue_call(req, &queue_get_script, in->name), on_state_again);
-}
-
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct queue_get_input *in = req->input;
-
-	if (reply_int(r, QUEUE_GET_IS_UNSETTLED))
-		queue_settle_first(req, in->name, get_again);
-	else
-		on_state_again(req, r);
-}
-
 void queue_get(struct request *req, const struct queue_get_input *in)
 {
-	call_send(queue_call(req, &queue_get_script, in->name), on_state);
+	struct call *c = queue_call(req, &queue_get_script, in->name);
+
+	call_int(c, 0);
+	call_send(c, on_state);
 }
 
 static void answer_settings(struct request *req, int status, struct text name, const struct reply *r)
@@ -330,7 +315,7 @@ void queue_delete(struct request *req, const struct queue_delete_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
-	return queue_call(req, &queue_get_script, name);
+	return queue_look(req, name);
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)

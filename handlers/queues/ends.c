@@ -171,8 +171,6 @@ static bool await(struct request *req)
 
 /* ---- The first look, by the id ---- */
 
-static void look_again(struct request *req, const struct reply *r);
-
 static void on_looked(struct request *req, const struct reply *r)
 {
 	struct end_wait *w = req->work;
@@ -184,9 +182,6 @@ static void on_looked(struct request *req, const struct reply *r)
 	switch (reply_outcome(r)) {
 	case QUEUE_MESSAGE_GET_NO_RESULTS:
 		queue_end_answer_no_results(req, "?wait_ms", w->queue);
-		return;
-	case QUEUE_MESSAGE_GET_UNSETTLED:
-		queue_settle_first(req, w->queue, look_again);
 		return;
 	case QUEUE_MESSAGE_GET_ABSENT:
 		answer_message(req, NULL);
@@ -205,23 +200,17 @@ static void on_looked(struct request *req, const struct reply *r)
 	answer_message(req, message);
 }
 
-static void look(struct request *req, bool wants_results, bool again)
+static void look(struct request *req, bool wants_results)
 {
 	const struct end_wait *w = req->work;
 	struct call *c = queue_call(req, &queue_message_get_script, w->queue);
 
 	call_text(c, w->id);
 	call_int(c, wants_results);
-	call_int(c, again);
+	call_int(c, 0);
 	if (w->is_sent)
 		call_may_fail(c);
 	call_send(c, on_looked);
-}
-
-static void look_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	look(req, false, true);
 }
 
 static struct end_wait *begin(struct request *req, struct text queue, int64_t wait_ms)
@@ -243,7 +232,7 @@ void queue_message_get(struct request *req, const struct queue_message_get_input
 	if (!w)
 		return;
 	w->id = in->id;
-	look(req, in->wait_ms > 0, false);
+	look(req, in->wait_ms > 0);
 }
 
 /* ---- A send ---- */
@@ -263,7 +252,7 @@ void queue_end_await_sent(struct request *req, struct text id, const struct repl
 	req->has_effect = true; /* problems of the wait must report it */
 	w->id = id;
 	if (id.len) {
-		look(req, false, false);
+		look(req, false);
 		return;
 	}
 	keep_sequence(w, reply_text(item, QUEUE_SENT_ID));

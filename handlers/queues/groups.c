@@ -52,16 +52,8 @@ static bool parse_cursor(struct request *req, struct text cursor, struct text *g
 	return true;
 }
 
-static void list_again(struct request *req, const struct reply *r);
-
 static void on_groups(struct request *req, const struct reply *r)
 {
-	const struct queue_group_list_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_GROUP_LIST_UNSETTLED) {
-		queue_settle_first(req, in->name, list_again);
-		return;
-	}
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "items");
@@ -75,7 +67,7 @@ static void on_groups(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static void list(struct request *req, const struct queue_group_list_input *in, bool again)
+void queue_group_list(struct request *req, const struct queue_group_list_input *in)
 {
 	struct text after = TEXT("");
 
@@ -86,19 +78,8 @@ static void list(struct request *req, const struct queue_group_list_input *in, b
 	struct call *c = queue_call(req, &queue_group_list_script, in->name);
 	call_text(c, after);
 	call_int(c, in->limit);
-	call_int(c, again);
+	call_int(c, 0);
 	call_send(c, on_groups);
-}
-
-static void list_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	list(req, req->input, true);
-}
-
-void queue_group_list(struct request *req, const struct queue_group_list_input *in)
-{
-	list(req, in, false);
 }
 
 /* ---- Pause, resume ---- */
@@ -115,37 +96,21 @@ static void answer_group(struct request *req, struct text queue, const struct re
 	answer_end(req);
 }
 
-static void pause_again(struct request *req, const struct reply *r);
-
 static void on_paused(struct request *req, const struct reply *r)
 {
 	const struct queue_group_pause_input *in = req->input;
 
-	if (reply_outcome(r) == QUEUE_GROUP_PAUSE_UNSETTLED)
-		queue_settle_first(req, in->name, pause_again);
-	else
-		answer_group(req, in->name, r);
+	answer_group(req, in->name, r);
 }
 
-static void pause(struct request *req, const struct queue_group_pause_input *in, bool again)
+void queue_group_pause(struct request *req, const struct queue_group_pause_input *in)
 {
 	struct call *c = queue_call(req, &queue_group_pause_script, in->name);
 
 	call_text(c, in->group);
 	call_int(c, in->for_ms);
-	call_int(c, again);
+	call_int(c, 0);
 	call_send(c, on_paused);
-}
-
-static void pause_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	pause(req, req->input, true);
-}
-
-void queue_group_pause(struct request *req, const struct queue_group_pause_input *in)
-{
-	pause(req, in, false);
 }
 
 static void on_resumed(struct request *req, const struct reply *r)

@@ -107,16 +107,8 @@ static bool parse_cursor(struct text cursor, bool is_hex, struct text *priority,
 	return true;
 }
 
-static void list_again(struct request *req, const struct reply *r);
-
 static void on_messages(struct request *req, const struct reply *r)
 {
-	const struct queue_message_list_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_LIST_UNSETTLED) {
-		queue_settle_first(req, in->name, list_again);
-		return;
-	}
 	struct json_out *o = answer_begin(req, 200);
 	struct text sequence = reply_text(r, QUEUE_MESSAGE_LIST_LAST_SEQUENCE), cursor = { 0 };
 
@@ -135,7 +127,7 @@ static void on_messages(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static void list(struct request *req, const struct queue_message_list_input *in, bool again)
+void queue_message_list(struct request *req, const struct queue_message_list_input *in)
 {
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
@@ -152,17 +144,6 @@ static void list(struct request *req, const struct queue_message_list_input *in,
 	call_text(c, priority);
 	call_text(c, score);
 	call_text(c, sequence);
-	call_int(c, again);
+	call_int(c, 0);
 	call_send(c, on_messages);
-}
-
-static void list_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	list(req, req->input, true);
-}
-
-void queue_message_list(struct request *req, const struct queue_message_list_input *in)
-{
-	list(req, in, false);
 }

@@ -23,13 +23,12 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 	return c;
 }
 
-void queue_settle_first(struct request *req, struct text queue,
-			void (*done)(struct request *req, const struct reply *reply))
+struct call *queue_look(struct request *req, struct text queue)
 {
-	struct call *c = queue_call(req, &queue_settle_script, queue);
+	struct call *c = queue_call(req, &queue_get_script, queue);
 
-	call_may_fail(c);
-	call_send(c, done);
+	call_int(c, 1);
+	return c;
 }
 
 /*

@@ -60,12 +60,10 @@ void queue_call_reject(struct call *c, const struct queue_reject *r);
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 
 /*
- * Settles what time has ended, as a receive does. Call it before a look at the queue, when a script
- * returns that it needs that. `done` is called even if that failed: the look then counts what time
- * has ended as well as a script can that only reads.
+ * Starts a call of queue_get which settles nothing: it counts what time has ended as well as a
+ * script can that only reads.
  */
-void queue_settle_first(struct request *req, struct text queue,
-			void (*done)(struct request *req, const struct reply *reply));
+struct call *queue_look(struct request *req, struct text queue);
 
 /* Answers 404. */
 void queue_answer_no_message(struct request *req, struct text queue, struct text id);

@@ -81,11 +81,6 @@ void queue_metrics_seen(struct text queue)
 	named_seen(&kind, queue);
 }
 
-static struct call *look(struct request *req, struct text name)
-{
-	return queue_call(req, &queue_get_script, name);
-}
-
 static void read(double *cells, const struct request *req, const struct reply *r)
 {
 	int64_t hanging_at_ms =
@@ -133,7 +128,7 @@ void queue_history_get(struct request *req, const struct queue_history_get_input
 
 void queue_metrics_open(void)
 {
-	static const struct measure measure = { &kind, look, read };
+	static const struct measure measure = { &kind, queue_look, read };
 
 	named_register(&kind);
 	measure_register(&measure);

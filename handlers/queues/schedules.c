@@ -277,38 +277,23 @@ void queue_schedule_run(struct request *req, const struct queue_schedule_run_inp
 
 /* ---- GET, DELETE, and the list ---- */
 
-static void get_again(struct request *req, const struct reply *r);
-
 static void on_schedule(struct request *req, const struct reply *r)
 {
 	const struct queue_schedule_get_input *in = req->input;
 
-	if (reply_outcome(r) == QUEUE_SCHEDULE_GET_SCHEDULE_DUE)
-		queue_settle_first(req, in->name, get_again);
-	else if (reply_outcome(r) == QUEUE_SCHEDULE_GET_ABSENT)
+	if (reply_outcome(r) == QUEUE_SCHEDULE_GET_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
 	else
 		schedule_answer(req, 200, reply_item(r, QUEUE_SCHEDULE_GET_SCHEDULE));
 }
 
-static void get(struct request *req, const struct queue_schedule_get_input *in, bool again)
+void queue_schedule_get(struct request *req, const struct queue_schedule_get_input *in)
 {
 	struct call *c = queue_call(req, &queue_schedule_get_script, in->name);
 
 	call_text(c, in->id);
-	call_int(c, again);
+	call_int(c, 0);
 	call_send(c, on_schedule);
-}
-
-static void get_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	get(req, req->input, true);
-}
-
-void queue_schedule_get(struct request *req, const struct queue_schedule_get_input *in)
-{
-	get(req, in, false);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -327,17 +312,10 @@ void queue_schedule_delete(struct request *req, const struct queue_schedule_dele
 	call_send(c, on_deleted);
 }
 
-static void list_again(struct request *req, const struct reply *r);
-
 static void on_schedules(struct request *req, const struct reply *r)
 {
-	const struct queue_schedule_list_input *in = req->input;
 	struct text next = reply_text(r, QUEUE_SCHEDULE_LIST_NEXT_CURSOR);
 
-	if (reply_outcome(r) == QUEUE_SCHEDULE_LIST_SCHEDULE_DUE) {
-		queue_settle_first(req, in->name, list_again);
-		return;
-	}
 	if (reply_outcome(r) == QUEUE_SCHEDULE_LIST_NO_CURSOR) {
 		handler_answer_cursor(req);
 		return;
@@ -354,23 +332,12 @@ static void on_schedules(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static void list(struct request *req, const struct queue_schedule_list_input *in, bool again)
+void queue_schedule_list(struct request *req, const struct queue_schedule_list_input *in)
 {
 	struct call *c = queue_call(req, &queue_schedule_list_script, in->name);
 
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_int(c, in->limit);
-	call_int(c, again);
+	call_int(c, 0);
 	call_send(c, on_schedules);
-}
-
-static void list_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	list(req, req->input, true);
-}
-
-void queue_schedule_list(struct request *req, const struct queue_schedule_list_input *in)
-{
-	list(req, in, false);
 }

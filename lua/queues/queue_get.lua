@@ -1,22 +1,25 @@
 -- queue_get: the counts of a queue and its settings.
--- KEYS  the keys of a queue (queues/lib_queue.lua)
+-- KEYS     the keys of a queue (queues/lib_queue.lua)
+-- ARGV[1]  '1': queue_settle was called, or is not worth a call
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
--- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, is_unsettled int,
--- retrying int, rejected int, timed_out int, failed_lately int, acknowledged_lately int,
--- last_failed_at_ms int, hanging (queue_delivered), oldest_blocked_at_ms int,
--- last_failed (queue_delivered), most_failed (queue_delivered)
+-- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, retrying int,
+-- rejected int, timed_out int, failed_lately int, acknowledged_lately int, last_failed_at_ms int,
+-- hanging (queue_delivered), oldest_blocked_at_ms int, last_failed (queue_delivered),
+-- most_failed (queue_delivered)
+--@again -1 unsettled: settled int
+--@first queue_settle
 --@shape queue_delivered: sequence text, stored_state text
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
--- which may have passed; -1 without schedules. With is_unsettled 1, queue_settle has work to do.
--- failed_lately and acknowledged_lately are of the last 150 s; a delivery that was acknowledged as
--- it was received does not count. last_failed_at_ms is 0 if no delivery ever failed. A sequence is
--- '' if the message is gone. oldest_blocked_at_ms is -1 when nothing is blocked; it is of the first
--- messages of the first 50 groups.
+-- which may have passed; -1 without schedules. failed_lately and acknowledged_lately are of the
+-- last 150 s; a delivery that was acknowledged as it was received does not count. last_failed_at_ms
+-- is 0 if no delivery ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
+-- -1 when nothing is blocked; it is of the first messages of the first 50 groups.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@reads
+local settled = ARGV[1]
 local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
@@ -124,7 +127,9 @@ reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at'
 local has_due_schedule = setting('schedule_at') <= now and setting('paused') == 0
 local needs_settling = has_due_schedule or has_timed or due_now > 0 or ended_count > 0
   or (rules or has_paused) and redis.call('ZCOUNT', keys[GROUPS], '0', instant) > 0
-reply[#reply + 1] = needs_settling and 1 or 0
+if settled ~= '1' and needs_settling then
+  return { -1, now, 1 }
+end
 -- An acknowledgement is in flight by the instant until which it is remembered.
 local forgotten_from = now + math.max(REMEMBERED_MS, result_ms_of(rules))
 local acknowledged = redis.call('ZCOUNT', keys[FLIGHT], '-' .. format('%d', forgotten_from),

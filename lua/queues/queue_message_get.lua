@@ -5,9 +5,10 @@
 --@reply -1 absent
 --@reply -2 result_kept: sequence text
 --@reply -3 no_results
---@reply -4 unsettled
+--@again -4 unsettled: settled int
+--@first queue_settle
 -- result_kept: the message is done, and its result has its own key (queue_message_wait). unsettled:
--- its state depends on what time has ended; call queue_settle first.
+-- its state depends on what time has ended.
 -- Errors: WRONGTYPE. O(log(queue)).
 --@reads
 local id, must_keep, settled = ARGV[1], ARGV[2], ARGV[3]
@@ -21,7 +22,7 @@ elseif state == 'done' then
   return item and { 0, now, item } or { -1, now }
 end
 if settled ~= '1' and m and (m.group ~= '' or m.place == keys[FLIGHT] and state ~= 'in_flight') and is_unsettled() then
-  return { -4, now }
+  return { -4, now, 1 }
 elseif not m or state == 'expired' then
   return { -1, now }
 end

@@ -5,9 +5,10 @@
 --       where the page before ended: priority, instant and sequence; -1, -1 and '' for the first
 --       page, 6 '1': queue_settle was called
 --@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
---@reply -1 unsettled
+--@again -1 unsettled: settled int
+--@first queue_settle
 -- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' on the
--- last page. unsettled: call queue_settle first.
+-- last page.
 -- Ready messages go through the priorities 0 to 9, one after the other. A place in the order is all
 -- three values, so messages that come and go before it do not move the page. Of the messages that
 -- became ready since the last receive the first 1000 are listed. Bodies have at most 1 MiB
@@ -19,7 +20,7 @@ local state, limit, last_priority, last_at = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local last_sequence, settled = ARGV[5], ARGV[6]
 check_types()
 if settled ~= '1' and is_unsettled() then
-  return { -1, now }
+  return { -1, now, 1 }
 end
 local VIRTUAL_MOST, PAGE_BYTES = '1000', 1048576
 local places = {

@@ -461,7 +461,7 @@ int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms)
 
 struct queue_counts queue_get(struct redis_server *r, const char *queue)
 {
-	run(r, &queue_get_script, queue_keys(queue), ARGS());
+	run(r, &queue_get_script, queue_keys(queue), ARGS("1"));
 	assert_int_equal(outcome(r), 0);
 	return (struct queue_counts){
 		.ready = item_int(r, QUEUE_GET_READY),

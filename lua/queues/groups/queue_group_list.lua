@@ -3,15 +3,16 @@
 -- ARGV  1 the last group of the page before, '' to begin, 2 how many at most (1..1000), 3 '1':
 --       queue_settle was called
 --@reply 0: last_group text, groups [queue_group]...
---@reply -1 unsettled
+--@again -1 unsettled: settled int
+--@first queue_settle
 -- last_group is the last group of this page, '' at the end. A page may be short; it also ends after
--- a millisecond. unsettled: call queue_settle first.
+-- a millisecond.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
 --@reads
 local last_group, most, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 check_types()
 if settled ~= '1' and is_unsettled() then
-  return { -1, now }
+  return { -1, now, 1 }
 end
 
 -- next_in(key, after, behind): the first group after `after` in a sorted set, nil at the end.

@@ -4,16 +4,17 @@
 -- ARGV  1 group, 2 for how many ms; a pause that lasts longer stays, 3 '1': queue_settle was called
 --@reply 1 paused: group [queue_group]
 --@reply -1 absent
---@reply -2 unsettled
+--@again -2 unsettled: settled int
+--@first queue_settle
 -- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
--- unsettled: nothing is changed; call queue_settle first.
+-- unsettled: nothing is changed.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 local group, pause_ms, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 check_types()
 if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
 elseif settled ~= '1' and is_unsettled() then
-  return { -2, now }
+  return { -2, now, 1 }
 end
 local until_ms = now + pause_ms
 local scores = redis.call('ZMSCORE', keys[GROUPS], 'h' .. group, 'p' .. group)

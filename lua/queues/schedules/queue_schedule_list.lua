@@ -3,13 +3,15 @@
 -- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000), 3 '1': the
 --       messages of schedules have been made
 --@reply 0: next_cursor text, schedules [queue_schedule]...
---@reply -1 no_cursor, -2 schedule_due
--- next_cursor is '0' at the end. schedule_due: call queue_settle first.
+--@reply -1 no_cursor
+--@again -2 schedule_due: settled int
+--@first queue_settle
+-- next_cursor is '0' at the end.
 -- Errors: WRONGTYPE. O(page): it reads at most 2000 schedules, for a millisecond.
 --@reads
 local cursor, most, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if settled ~= '1' and is_schedule_due() then
-  return { -2, now }
+  return { -2, now, 1 }
 end
 local ids, next_cursor = scan_page('ZSCAN', keys[SCHEDULES], cursor, '', most)
 if not ids then
