@@ -86,15 +86,17 @@ TEST(it_is_called_until_nothing_is_left)
 	assert_int_equal(kept(), 1);
 }
 
-/* Redis forgets the scripts between two calls: the next call is sent whole. */
+/* Redis forgets the scripts between two calls: only the next call is sent whole. */
 TEST(a_forgotten_script_is_sent_whole)
 {
 	struct raw *r = patch_begun();
 
+	long long before = server_calls(&redis, "eval");
 	server_command(&redis, "SCRIPT FLUSH");
 	struct answer a = raw_answer(r, SOON_MS);
 	assert_status(a, 200);
 	assert_int_equal(size(), 1);
+	assert_int_equal(server_calls(&redis, "eval") - before, 1);
 	raw_close(r);
 }
 
