@@ -68,8 +68,7 @@ MORE_TOURS = SHARED_TOURS | {
 BY_TIME = {"queue_worker_seen"}  # once per worker and second: a slow machine runs it more often
 # Scripts that no tour runs: scripts for other topologies, for waiting and for long work.
 NO_TOUR = {
-    "several slots": "leaderboard_merge_page leaderboard_merge_put ratelimit_compensate set_sizes "
-    "uv_merge_part uv_merge_sum uv_combine_part uv_combine_sum",
+    "several slots": "ratelimit_compensate uv_merge_part uv_merge_sum uv_combine_part uv_combine_sum",
     "several servers": "lock_confirm lock_quorum_fence lock_quorum_take lock_revoke",
     "a client that disconnects": "cache_leave lock_leave queue_delivery_return queue_leave queue_room_leave"
     " ratelimit_leave",

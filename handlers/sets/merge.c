@@ -229,51 +229,40 @@ static void choose(struct request *req)
 	next_page(req);
 }
 
-static void on_begun(struct request *req, const struct reply *r)
+static void proceed_from_size(struct request *req)
 {
 	struct set_merge *m = req->work;
 
-	if (reply_outcome(r) > 0) {
-		answer_made(req, r); /* from an earlier request: this is a replay */
-		return;
-	}
-	for (size_t i = 0; i < m->count; i++)
-		m->sizes[i] = reply_int(r, SET_MERGE_BEGIN_SIZES + i);
-	choose(req);
+	if (--m->pending == 0)
+		choose(req);
 }
 
-/* Begins with one call, if all sets are in the slot of the new set. */
-static void begin(struct request *req)
+static void on_begun(struct request *req, const struct reply *r)
 {
-	const struct set_merge_input *in = req->input;
-	const struct set_merge *m = req->work;
-	struct call *c = handler_call(req, &set_merge_begin_script, KEY_SET, in->name);
-
-	for (size_t i = 0; i < m->count; i++)
-		call_key(c, KEY_SET, m->names[i], NULL);
-	call_send(c, on_begun);
+	if (reply_outcome(r) > 0)
+		answer_made(req, r); /* from an earlier request: this is a replay */
+	else
+		proceed_from_size(req);
 }
 
 static void on_size(struct request *req, const struct reply *r)
 {
 	struct set_merge *m = req->work;
 
-	if (req->result->tag < m->count)
-		m->sizes[req->result->tag] = reply_int(r, SET_SIZES_SIZES);
-	if (--m->pending == 0)
-		choose(req);
+	m->sizes[req->result->tag] = reply_int(r, SET_SIZES_SIZES);
+	proceed_from_size(req);
 }
 
-/* Asks for the size of each set, and of the new set, since its key must be a set, too. */
-static void ask_sizes(struct request *req)
+/* Asks for the size of each set, and whether the new set can be made, or was by this request. */
+static void begin(struct request *req)
 {
 	const struct set_merge_input *in = req->input;
 	struct set_merge *m = req->work;
 
 	m->pending = m->count + 1;
-	for (size_t i = 0; i <= m->count; i++) {
-		struct text name = i < m->count ? m->names[i] : in->name;
-		struct call *c = handler_call(req, &set_sizes_script, KEY_SET, name);
+	call_send(handler_call(req, &set_merge_begin_script, KEY_SET, in->name), on_begun);
+	for (size_t i = 0; i < m->count; i++) {
+		struct call *c = handler_call(req, &set_sizes_script, KEY_SET, m->names[i]);
 		call_tag(c, i);
 		call_send(c, on_size);
 	}
@@ -284,13 +273,13 @@ static void ask_sizes(struct request *req)
 static void merge(struct request *req, enum set_way way, const struct text *names, size_t count)
 {
 	const struct set_merge_input *in = req->input;
-	const struct slots *slots = handler_slots(req, in->name, names, count);
+	bool is_allowed = handler_slots(req, in->name, names, count);
 	struct set_merge *m = arena_alloc(&req->arena, sizeof(*m));
 	int64_t *sizes = arena_alloc(&req->arena, count * sizeof(*sizes));
 	struct text *others = arena_alloc(&req->arena, count * sizeof(*others));
 	char nonce[NONCE_DIGITS + 1];
 
-	if (!slots)
+	if (!is_allowed)
 		return;
 	if (!m || !sizes || !others) {
 		answer_no_memory(req, EFFECT_NONE);
@@ -302,10 +291,7 @@ static void merge(struct request *req, enum set_way way, const struct text *name
 	hex_random(nonce, NONCE_DIGITS);
 	snprintf(m->part, sizeof(m->part), "merge:%s", nonce);
 	req->work = m;
-	if (slots->count > 1)
-		ask_sizes(req);
-	else
-		begin(req);
+	begin(req);
 }
 
 void set_merge(struct request *req, const struct set_merge_input *in)

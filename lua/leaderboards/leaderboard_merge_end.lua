@@ -3,10 +3,10 @@
 --       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
 --@reply 1: leaderboard
---@reply 0 dropping: members int
+--@again 0 dropping: members int
 --@reply -2 differs: merge_differs
 --@reply -3 lost
--- dropping: more were built than the board keeps, and some were dropped; call again with `members`.
+-- dropping: more were built than the board keeps, and some were dropped.
 -- differs: the board has other dimensions, and members, by now. lost: another number of members was
 -- built.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); Redis frees the old members in the

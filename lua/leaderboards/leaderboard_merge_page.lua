@@ -1,5 +1,4 @@
--- leaderboard_merge_page: some members of a source in another slot than the merge that is being
--- built.
+-- leaderboard_merge_page: some members of a source of a merge, which may be in another slot.
 -- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua)
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 the
 --       dimensions

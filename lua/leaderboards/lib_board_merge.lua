@@ -8,14 +8,12 @@ local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 -- dimensions are `wanted`; both have a line for each. A source that does not exist has ''.
 --@shape merge_differs: source int, dimensions text, wanted text
 
--- merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection): adds what
--- was found in a source, member and place in turn, to what is built; `names` are its dimensions.
--- Returns the reply, with how many members are built, and the next cursor ('0' at the end). A
--- member keeps the latest arrival of all sources. A member that is found twice counts once, since
--- it then has the source's number. For an intersection, only members that have the number before
--- count. O(found).
---@shape merge_step: next_cursor text, members int
-local function merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection)
+-- merge_add(key, found, names, number, weight, aggregate, is_intersection): adds what was found in
+-- a source, member and place in turn, to what is built; `names` are its dimensions. Returns how
+-- many members are built. A member keeps the latest arrival of all sources. A member that is found
+-- twice counts once, since it then has the source's number. For an intersection, only members that
+-- have the number before count. O(found).
+local function merge_add(key, found, names, number, weight, aggregate, is_intersection)
   local dimensions = #names
   local most, head = form_of(dimensions)
   local members = {}
@@ -72,5 +70,5 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
     redis.call('HSET', key, unpack(write))
   end
   redis.call('PEXPIRE', key, format('%d', MERGE_KEPT_MS))
-  return { 0, now, cursor, redis.call('HLEN', key) }
+  return redis.call('HLEN', key)
 end

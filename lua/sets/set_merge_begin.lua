@@ -1,16 +1,9 @@
--- set_merge_begin: the sizes of the sets that are to be merged.
--- KEYS  1 the set to be made, 2.. the sets that it is made of, at most 100
---@reply 0: sizes int...
+-- set_merge_begin: whether a key can become a set that is made of others.
+-- KEYS  1 the set to be made
+--@reply 0
 --@reply 1: set
--- 0: there is a size for each set that it is made of. 1: a replay, after set_merge_end answered the
--- request.
--- Errors: WRONGTYPE, nothing done. O(sets).
+-- 1: a replay, after set_merge_end answered the request.
+-- Errors: WRONGTYPE, nothing done. O(1).
 --@idempotent
-local reply = { 0, now }
-for i, key in ipairs(KEYS) do
-  local size = redis.call('SCARD', key)
-  if i > 1 then
-    reply[1 + i] = size
-  end
-end
-return reply
+redis.call('SCARD', KEYS[1])
+return { 0, now }

@@ -12,7 +12,7 @@
 #define PLACES B ":merge:x:places"
 #define RANKS B ":merge:x:ranks"
 
-enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, D = 2 };
+enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, PAGE_MAX = 1200, D = 2 };
 
 static struct ranked found[FOUND_MAX];
 static size_t dimensions = D; /* the dimensions of the boards that are merged */
@@ -39,28 +39,57 @@ struct building {
 	int64_t built, ranked;
 };
 
-static int64_t begin(void)
+/* Runs leaderboard_merge_put with members and places as they are in Redis, which are bytes. */
+static void put(const char *const args[], const redisReply *members)
 {
-	run(&r, &leaderboard_merge_begin_script,
-	    KEYS(B, B ":ranks", board_key("mon", ""), board_key("tue", ""), board_key("wed", "")), ARGS());
-	return outcome(&r);
+	const char *words[PAGE_MAX] = { "EVAL", leaderboard_merge_put_script.text->source.at, "1", PLACES };
+	size_t sizes[PAGE_MAX], n = 4;
+	char *bytes = NULL;
+
+	for (; *args; args++)
+		words[n++] = *args;
+	for (size_t i = 0; i < n; i++)
+		sizes[i] = strlen(words[i]);
+	assert_true(n + members->elements < PAGE_MAX);
+	for (size_t i = 0; i < members->elements; i++) {
+		sizes[n] = members->element[i]->len;
+		words[n++] = members->element[i]->str;
+	}
+	sizes[n] = strlen(leaderboard_merge_put_script.name);
+	words[n++] = leaderboard_merge_put_script.name;
+	long long len = redisFormatCommandArgv(&bytes, (int)n, words, sizes);
+	r.reply = server_send(&r, bytes, (size_t)len);
+	redisFreeCommand(bytes);
+	assert_int_equal(r.reply->type, REDIS_REPLY_ARRAY);
 }
 
-/* Runs one step, and returns its outcome. */
-static int64_t add(struct building *b, int source, int64_t weight, const char *aggregate)
+/* Adds a page of a board, source `nth` from 1. Returns the outcome. */
+static int64_t add_page(struct building *b, const char *board, int nth, int64_t weight, const char *aggregate)
 {
 	char text[3][24];
 
-	run(&r, &leaderboard_merge_add_script,
-	    KEYS(board_key(sources[source], ""), board_key(sources[source], ":places"), PLACES),
-	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(dimensions),
-		 number(text[2], b->built), intersects ? "intersection" : "union"));
+	run(&r, &leaderboard_merge_page_script, KEYS(board_key(board, ""), board_key(board, ":places")),
+	    ARGS(b->cursor, number(text[0], nth), board_lines(dimensions)));
 	if (outcome(&r) < 0)
 		return outcome(&r);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
-	b->built = item_int(&r, MERGE_STEP_MEMBERS);
-	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, LEADERBOARD_MERGE_PAGE_NEXT_CURSOR));
+	redisReply *page = r.reply;
+	r.reply = NULL;
+	put(ARGS(text[0], number(text[1], weight), aggregate, board_lines(dimensions), number(text[2], b->built),
+		 intersects ? "intersection" : "union"),
+	    page->element[LEADERBOARD_MERGE_PAGE_FOUND]);
+	freeReplyObject(page);
+	if (outcome(&r) < 0)
+		return outcome(&r);
+	b->built = item_int(&r, LEADERBOARD_MERGE_PUT_MEMBERS);
+	if (b->built)
+		assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
 	return 0;
+}
+
+static int64_t add(struct building *b, int source, int64_t weight, const char *aggregate)
+{
+	return add_page(b, sources[source], source + 1, weight, aggregate);
 }
 
 static void add_all(struct building *b, int source, int64_t weight, const char *aggregate)
@@ -76,13 +105,14 @@ static int64_t rank(struct building *b)
 	char text[2][24];
 
 	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS),
-	    ARGS(b->cursor, board_lines(dimensions), number(text[0], b->built), number(text[1], b->ranked),
-		 intersects ? "3" : ""));
-	if (outcome(&r) < 0)
+	    ARGS(board_lines(dimensions), intersects ? "3" : "", b->cursor, number(text[0], b->ranked),
+		 number(text[1], b->built)));
+	if (outcome(&r) < LEADERBOARD_MERGE_RANK_UNFINISHED)
 		return outcome(&r);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, LEADERBOARD_MERGE_RANK_NEXT_CURSOR));
-	b->ranked = item_int(&r, LEADERBOARD_MERGE_RANK_RANKED);
-	b->built = item_int(&r, LEADERBOARD_MERGE_RANK_MEMBERS);
+	bool is_last = outcome(&r) != LEADERBOARD_MERGE_RANK_UNFINISHED;
+	snprintf(b->cursor, sizeof(b->cursor), "%s", is_last ? "0" : item_text(&r, LEADERBOARD_MERGE_RANK_NEXT_CURSOR));
+	b->built = item_int(&r, is_last ? LEADERBOARD_MERGE_RANK_BUILT : LEADERBOARD_MERGE_RANK_MEMBERS);
+	b->ranked = server_command(&r, "ZCARD " RANKS)->integer;
 	assert_in_range(b->built, b->ranked, INT64_MAX);
 	assert_int_equal(redis_exists(&r, PLACES), b->built > 0);
 	if (b->ranked)
@@ -198,7 +228,6 @@ TEST(merges_follow_their_model)
 		struct building b = { .cursor = "0" };
 		size_t row = i % ROWS;
 		intersects = i >= ROWS;
-		assert_int_equal(begin(), 0);
 		for (int s = 0; s < SOURCES; s++)
 			add_all(&b, s, rows[row].weights[s], rows[row].aggregate);
 		rank_all(&b);
@@ -252,19 +281,15 @@ TEST(a_step_takes_few_members)
 {
 	struct building b = { .cursor = "0" };
 
+	dimensions = 3;
 	board_fill("large", 20000, 1);
 	server_command(&r, "HSET %s dimensions %s", board_key("large", ""), board_lines(3));
 	for (int steps = 0; steps < 20; steps++) {
 		int64_t before = b.built;
-		char text[24];
-		run(&r, &leaderboard_merge_add_script,
-		    KEYS(board_key("large", ""), board_key("large", ":places"), PLACES),
-		    ARGS(b.cursor, "1", "1", "sum", board_lines(3), number(text, b.built), "union"));
-		assert_int_equal(outcome(&r), 0);
-		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
-		b.built = item_int(&r, MERGE_STEP_MEMBERS);
+		assert_int_equal(add_page(&b, "large", 1, 1, "sum"), 0);
 		assert_in_range(b.built - before, 1, 200);
 	}
+	dimensions = D;
 }
 
 /* ---- Overflow, and lost keys ---- */
@@ -273,29 +298,6 @@ static void make_sources(size_t count)
 {
 	for (int s = 0; s < SOURCES; s++)
 		board_make(sources[s], count);
-}
-
-TEST(boards_must_be_there_and_alike)
-{
-	static const int64_t one[] = { 1, 1 };
-
-	make_sources(D);
-	server_command(&r, "DEL %s", board_key("tue", ""));
-	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_NO_SOURCE);
-	assert_int_equal(item_int(&r, LEADERBOARD_MERGE_BEGIN_SOURCE), 1);
-	board_make("tue", 1);
-	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_DIFFERS);
-	assert_int_equal(item_int(&r, MERGE_DIFFERS_SOURCE), 1);
-	assert_string_equal(item_text(&r, MERGE_DIFFERS_DIMENSIONS), "d0");
-	assert_string_equal(item_text(&r, MERGE_DIFFERS_WANTED), "d0\nd1");
-	server_command(&r, "DEL %s", board_key("tue", ""));
-	board_make("tue", D);
-	board_make("week", 1);
-	assert_int_equal(begin(), 0); /* the board has no members yet */
-	board_put("week", "m", "set", 1, one);
-	unchanged(&r, begin());
-	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_DIFFERS);
-	assert_int_equal(item_int(&r, MERGE_DIFFERS_SOURCE), -1);
 }
 
 TEST(what_changes_on_the_way_is_refused)
@@ -307,12 +309,13 @@ TEST(what_changes_on_the_way_is_refused)
 	board_put("mon", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
 	server_command(&r, "DEL %s", board_key("tue", ""));
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_NO_SOURCE);
-	assert_int_equal(redis_exists(&r, PLACES), 0);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_PAGE_NO_SOURCE);
+	server_command(&r, "DEL " PLACES);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	board_make("tue", 1);
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_DIFFERS);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_PAGE_DIFFERS);
+	server_command(&r, "DEL " PLACES);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
@@ -332,7 +335,7 @@ TEST(what_was_lost_is_noticed)
 	board_put("week", "old", "set", D, one);
 	add_all(&b, 0, 1, "sum");
 	server_command(&r, "DEL " PLACES);
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_LOST);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_PUT_LOST);
 	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_LOST);
 	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_LOST);
 	b = (struct building){ .cursor = "0" };
@@ -534,14 +537,14 @@ TEST(a_replay_ends_at_the_beginning)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
-	const char *const keys[] = { B, B ":ranks", "p:board:{mon}", NULL };
+	const char *const keys[] = { B, B ":places", B ":ranks", NULL };
 	static const char record[] = "p:idem:{k}";
 	char size[24];
 
 	make_sources(D);
 	board_put("mon", "m", "set", D, one);
 	run_with_record(&r, &leaderboard_merge_begin_script, keys, ARGS(), record, FINGERPRINT_A);
-	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(outcome(&r), LEADERBOARD_MERGE_BEGIN_ABSENT);
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	for (int i = 0; i < 2; i++) {
@@ -564,12 +567,9 @@ TEST(an_empty_merge_empties_the_board)
 	make_sources(D);
 	board_make("week", D);
 	board_put("week", "m", "set", D, one);
-	snprintf(b.cursor, sizeof(b.cursor), "0");
-	run(&r, &leaderboard_merge_add_script, KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
-	    ARGS("0", "1", "1", "sum", board_lines(D), "0", "union"));
-	assert_int_equal(item_int(&r, MERGE_STEP_MEMBERS), 0);
-	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS), ARGS("0", "d0\nd1", "0", "0", ""));
-	assert_int_equal(item_int(&r, LEADERBOARD_MERGE_RANK_RANKED), 0);
+	add_all(&b, 0, 1, "sum");
+	rank_all(&b);
+	assert_int_equal(b.built + b.ranked, 0);
 	assert_int_equal(end(&b), 1);
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }
@@ -602,7 +602,7 @@ TEST(a_foreign_key_stays_as_it_is)
 {
 	make_sources(D);
 	server_command(&r, "SET " B " x");
-	unchanged(&r, run_fails(&r, &leaderboard_merge_begin_script, KEYS(B, B ":ranks", board_key("mon", "")), ARGS(),
+	unchanged(&r, run_fails(&r, &leaderboard_merge_begin_script, KEYS(B, B ":places", B ":ranks"), ARGS(),
 				"WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 				ARGS(board_lines(D), "0"), "WRONGTYPE"));
@@ -611,7 +611,7 @@ TEST(a_foreign_key_stays_as_it_is)
 	unchanged(&r, run_fails(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 				ARGS(board_lines(D), "0"), "WRONGTYPE"));
 	server_command(&r, "SET %s x", board_key("mon", ":places"));
-	unchanged(&r, run_fails(&r, &leaderboard_merge_add_script,
-				KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
-				ARGS("0", "1", "1", "sum", board_lines(D), "0", "union"), "WRONGTYPE"));
+	unchanged(&r,
+		  run_fails(&r, &leaderboard_merge_page_script, KEYS(board_key("mon", ""), board_key("mon", ":places")),
+			    ARGS("0", "1", board_lines(D)), "WRONGTYPE"));
 }

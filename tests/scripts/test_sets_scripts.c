@@ -166,14 +166,9 @@ TEST(sets_are_combined)
 
 TEST(a_merge_replaces_a_set_at_the_end)
 {
-	static const int sizes[] = { 3, 0, 2 };
-
 	fill(A, 0, 2);
-	fill(B, 10, 13);
-	run(&r, &set_merge_begin_script, KEYS(A, B, C, A), ARGS());
+	run(&r, &set_merge_begin_script, KEYS(A), ARGS());
 	assert_int_equal(outcome(&r), 0);
-	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(item_int(&r, SET_MERGE_BEGIN_SIZES + i), sizes[i]);
 	run(&r, &set_merge_put_script, KEYS(BUILT), ARGS("0", "x", "y"));
 	assert_int_equal(item_int(&r, SET_MERGE_PUT_MEMBERS), 2);
 	assert_in_range(redis_pttl_ms(&r, BUILT), 1, 60000);
@@ -212,8 +207,7 @@ TEST(a_merge_leaves_foreign_keys)
 	server_command(&r, "SET " A " x");
 	fill(B, 0, 3);
 	unchanged(&r, {
-		run_fails(&r, &set_merge_begin_script, KEYS(A, B), ARGS(), "WRONGTYPE");
-		run_fails(&r, &set_merge_begin_script, KEYS(B, B, A), ARGS(), "WRONGTYPE");
+		run_fails(&r, &set_merge_begin_script, KEYS(A), ARGS(), "WRONGTYPE");
 		run_fails(&r, &set_merge_page_script, KEYS(A), ARGS("0"), "WRONGTYPE");
 		run_fails(&r, &set_merge_put_script, KEYS(A), ARGS("0", "m"), "WRONGTYPE");
 		run_fails(&r, &set_merge_end_script, KEYS(A, B), ARGS("3"), "WRONGTYPE");
