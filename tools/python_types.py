@@ -86,7 +86,11 @@ class Types:
         literal = f"Literal[{', '.join(map(repr, values))}]".replace("'", '"')
         if name is None:
             return literal
-        self.made[name] = f"{name} = {literal}\n"
+        written = f"{name} = {literal}"
+        if len(written) > 110:
+            lines = textwrap.wrap(literal.removeprefix("Literal[").removesuffix("]"), 100)
+            written = "\n    ".join([f"{name} = Literal[", *lines]) + "\n]"
+        self.made[name] = f"{written}\n"
         return name
 
     def named(self, name, is_answer):

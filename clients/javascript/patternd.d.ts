@@ -330,6 +330,21 @@ export interface FailedMessage {
   reason: string | null;
 }
 
+/** What needs a person, as GET /overview lists it. */
+export interface Finding {
+  kind: string;
+  severity: 'error' | 'warning';
+  name: string | null;
+  value: number | null;
+  unit: 'messages' | 'deliveries' | 'ms' | 'percent' | null;
+  count: number | null;
+  messageId: string | null;
+  /** A sentence for people. */
+  detail: string;
+  sinceAtMs: number | null;
+  untilMs: number | null;
+}
+
 export interface QueueState {
   name: string;
   ready: number;
@@ -349,6 +364,7 @@ export interface QueueState {
   lastFailed: FailedMessage | null;
   mostFailed: FailedMessage | null;
   hanging: { id: string; receives: number; worker: string | null; receivedAtMs: number } | null;
+  findings: Finding[];
   oldestReadyMs: number | null;
   oldestBlockedMs: number | null;
   settings: QueueSettings;

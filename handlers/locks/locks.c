@@ -4,10 +4,18 @@
  * locks/hold.c has locks that live as long as a connection. This file must not know how a request
  * waits, or how a quorum decides.
  */
+#include <stdio.h>
+
+#include "common/finding.h"
 #include "locks/acquire.h"
 #include "locks/lock_polls.h"
 #include "locks/quorum_acquire.h"
 #include "locks/quorum_locks.h"
+
+enum {
+	POLLED_MS = 300000, /* how long clients ask for a lock that is held so long, too */
+	CROWD = 10,         /* requests that wait for a lock, as in the alert PatterndLockWaiters */
+};
 
 /* ---- POST /locks/{name} ---- */
 
@@ -199,10 +207,44 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 	return c;
 }
 
+/* Writes the finding, if requests have waited long, or clients have asked again and again. */
+static void find_waiting(struct json_out *o, const struct request *req, struct text name, const struct reply *r,
+			 int64_t waited_ms, int64_t polled_ms, int64_t held_ms)
+{
+	int64_t waiters = reply_int(r, LOCK_GET_WAITER_COUNT), holders = reply_int(r, LOCK_GET_HOLDER_COUNT);
+	bool is_polled = waited_ms < 0 && polled_ms > POLLED_MS && held_ms > POLLED_MS;
+	bool is_held_long = held_ms > FINDING_OLD_MS && (is_polled || (waited_ms >= 0 && held_ms >= waited_ms));
+	int64_t longest_ms = is_held_long ? held_ms : waited_ms;
+	struct text owner = holders ? reply_text(r, LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER) : TEXT("");
+	/*
+	 * A lease of at most a minute ends soon, unless its holder lives and extends it. Then a few
+	 * requests that wait are candidates for the lock of a leader, or wait for their turn.
+	 */
+	bool is_kept = reply_int(r, LOCK_GET_EXPIRES_AT_MS) - req->now_ms <= FINDING_OLD_MS && waiters <= CROWD;
+	struct finding f = {
+		"lock_waiting", "warning", name, "ms", longest_ms, waiters, .since_at_ms = req->now_ms - longest_ms
+	};
+	char waiting[64] = "clients ask for the lock again and again";
+
+	if (longest_ms <= FINDING_LATE_MS || is_kept)
+		return;
+	if (waiters > 0)
+		snprintf(waiting, sizeof(waiting), "%" PRId64 " request%s wait%s for the lock", waiters,
+			 finding_plural(waiters), waiters == 1 ? "s" : "");
+	if (!owner.len)
+		owner = TEXT("another client");
+	if (holders > 1)
+		finding_out(o, &f, "%s, which %" PRId64 " clients %s", waiting, holders,
+			    is_held_long ? "have shared for more than a minute" : "share");
+	else
+		finding_out(o, &f, "%s, which %.*s %s", waiting, (int)owner.len, owner.at,
+			    is_held_long ? "has held for more than a minute" : "holds");
+}
+
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	int64_t since_us = reply_outcome(r) == LOCK_GET_FREE ? 0 : reply_int(r, LOCK_GET_FIRST_ARRIVED_AT_US);
-	int64_t longest_ms = req->now_ms - since_us / 1000, granted_ms = reply_int(r, LOCK_GET_FENCE) / 1000;
+	int64_t waited_ms = req->now_ms - since_us / 1000, granted_ms = reply_int(r, LOCK_GET_FENCE) / 1000;
 	int64_t polled_ms = lock_polls_ms(name);
 
 	(void)part;
@@ -213,13 +255,18 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_text(o, "mode", reply_text(r, LOCK_GET_MODE));
 	out_int(o, "fence", reply_int(r, LOCK_GET_FENCE));
 	/* A fence is Redis's time at the grant, or higher, if the clock was set back. */
-	out_int(o, "granted_at_ms", granted_ms < req->now_ms ? granted_ms : req->now_ms);
+	granted_ms = granted_ms < req->now_ms ? granted_ms : req->now_ms;
+	waited_ms = since_us <= 0 ? -1 : waited_ms > 0 ? waited_ms : 0;
+	out_int(o, "granted_at_ms", granted_ms);
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
 	out_int(o, "waiter_count", reply_int(r, LOCK_GET_WAITER_COUNT));
-	out_int_or_null(o, "longest_wait_ms", since_us > 0, longest_ms > 0 ? longest_ms : 0);
+	out_int_or_null(o, "longest_wait_ms", waited_ms >= 0, waited_ms);
 	out_int_or_null(o, "polled_ms", polled_ms >= 0, polled_ms);
 	out_int(o, "holder_count", reply_int(r, LOCK_GET_HOLDER_COUNT));
 	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, false);
+	out_array(o, "findings");
+	find_waiting(o, req, name, r, waited_ms, polled_ms, req->now_ms - granted_ms);
+	out_close(o);
 	out_close(o);
 }
 

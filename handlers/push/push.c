@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "common/finding.h"
 #include "common/handler.h"
 #include "process/log.h"
 #include "process/metrics.h"
@@ -251,6 +252,25 @@ void push_close(void)
 
 /* ---- GET /push ---- */
 
+/*
+ * If the queue cannot be read, no program is to blame: there is another finding, or `unknown` of
+ * the overview names the queues. At its start a daemon cannot read it before Redis is reached.
+ */
+static void find_failing(struct json_out *o, const struct push_target *t, const char *reason, int64_t until_ms)
+{
+	bool backs_off = !t->is_stopping && (push_state_backs_off(t) || (t->must_check && reason)) &&
+			 t->trouble != PUSH_NOT_RECEIVED;
+	const char *url = t->settings->url.at, *why = t->last_failure_at_ms ? t->last_failure : reason ? reason : "";
+	struct finding f = { backs_off ? "push_backing_off" : "push_failing", "error", t->settings->queue,
+			     .since_at_ms = reason || t->failed_in_a_row ? t->failing_since_ms : 0,
+			     .until_ms = until_ms };
+
+	if (backs_off)
+		finding_out(o, &f, "nothing is sent to %s for a while: %s", url, why);
+	else if (t->failed_in_a_row >= FINDING_FAILING)
+		finding_out(o, &f, "the last %u requests to %s failed: %s", t->failed_in_a_row, url, why);
+}
+
 static void out_target(struct json_out *o, const struct push_target *t)
 {
 	static const char *const troubles[] = { NULL, "not_ready", "not_reached", "busy", "not_received" };
@@ -258,6 +278,7 @@ static void out_target(struct json_out *o, const struct push_target *t)
 		"acknowledged", "failed", "dead", "busy", "unreached", "lost"
 	};
 	bool backs_off = push_state_backs_off(t);
+	int64_t until_ms = backs_off ? loop_wall_ms() + (t->backs_off_until_us - loop_now_us()) / 1000 : 0;
 	const char *reason = troubles[t->trouble];
 
 	out_text(o, "name", t->settings->queue);
@@ -271,7 +292,7 @@ static void out_target(struct json_out *o, const struct push_target *t)
 		   : t->must_check ? "checking"
 				   : "on");
 	out_text_or_null(o, "reason", text_of(reason));
-	out_int_or_null(o, "until_ms", backs_off, loop_wall_ms() + (t->backs_off_until_us - loop_now_us()) / 1000);
+	out_int_or_null(o, "until_ms", backs_off, until_ms);
 	out_int(o, "allowed", t->allowed);
 	out_int(o, "open", t->count[PUSH_SENT]);
 	out_object(o, "counts");
@@ -280,6 +301,9 @@ static void out_target(struct json_out *o, const struct push_target *t)
 	out_close(o);
 	out_int(o, "failed_in_a_row", t->failed_in_a_row);
 	out_int_or_null(o, "failing_since_at_ms", reason || t->failed_in_a_row, t->failing_since_ms);
+	out_array(o, "findings");
+	find_failing(o, t, reason, until_ms);
+	out_close(o);
 	if (!t->last_failure_at_ms) {
 		out_null(o, "last_failure");
 		return;

@@ -9,7 +9,7 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "queues/queue_call.h"
-#include "queues/queue_content.h"
+#include "queues/queue_trouble.h"
 
 /* ---- A queue's counts and settings ---- */
 
@@ -83,21 +83,6 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 	out_int(o, "sent", reply_int(r, QUEUE_GET_SENT));
 }
 
-/* Writes how the deliveries of late have ended. */
-static void write_ends(struct json_out *o, const struct reply *r)
-{
-	int64_t at_ms = reply_int(r, QUEUE_GET_LAST_FAILED_AT_MS);
-
-	out_object(o, "recent");
-	out_int(o, "acknowledged", reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY));
-	out_int(o, "failed", reply_int(r, QUEUE_GET_FAILED_LATELY));
-	out_close(o);
-	out_int_or_null(o, "last_failed_at_ms", at_ms > 0, at_ms);
-	queue_failed_out(o, "last_failed", r, QUEUE_GET_LAST_FAILED);
-	queue_failed_out(o, "most_failed", r, QUEUE_GET_MOST_FAILED);
-	queue_hanging_out(o, "hanging", r, QUEUE_GET_HANGING);
-}
-
 static void write_times(struct json_out *o, const struct request *req, const struct reply *r)
 {
 	int64_t oldest_ready_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
@@ -124,7 +109,7 @@ static void on_state(struct request *req, const struct reply *r)
 	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
 	out_int(o, "rejected", reply_int(r, QUEUE_GET_REJECTED));
 	out_int(o, "timed_out", reply_int(r, QUEUE_GET_TIMED_OUT));
-	write_ends(o, r);
+	queue_trouble_out(o, req, in->name, r);
 	write_times(o, req, r);
 	write_settings(o, r, QUEUE_GET_SETTINGS);
 	answer_end(req);
@@ -323,7 +308,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	(void)part;
 	out_object(o, NULL);
 	write_counts(o, name, r);
-	write_ends(o, r);
+	queue_trouble_out(o, req, name, r);
 	write_times(o, req, r);
 	out_bool(o, "paused", is_paused(r));
 	out_close(o);

@@ -133,13 +133,19 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
 }
 
+/* Returns no text if it is empty, or memory ran out. */
+static struct text decoded(struct arena *arena, struct text encoded)
+{
+	struct text plain = arena_copy(arena, encoded.at, encoded.len);
+
+	if (!encoded.len || !plain.at || !percent_decode((char *)(uintptr_t)plain.at, &plain.len))
+		plain = (struct text){ 0 };
+	return plain;
+}
+
 void queue_worker_out(struct json_out *o, struct text worker)
 {
-	struct text plain = arena_copy(o->arena, worker.at, worker.len);
-
-	if (!worker.len || !plain.at || !percent_decode((char *)(uintptr_t)plain.at, &plain.len))
-		plain = (struct text){ 0 };
-	out_text_or_null(o, "worker", plain);
+	out_text_or_null(o, "worker", decoded(o->arena, worker));
 }
 
 int64_t queue_state_receives(struct text state)
@@ -170,44 +176,22 @@ static int64_t first_received_at_ms(const struct queue_message *m)
 	return m->receives == 1 && m->nonce.len && *m->nonce.at != '-' ? queue_state_received_at_ms(m->nonce) : 0;
 }
 
-/* Opens a member for the message of a delivery. False: it is gone, and the member is null. */
-static bool open_delivered(struct json_out *o, const char *member, const struct reply *r, size_t at,
-			   struct queue_message *m)
+struct queue_delivered queue_delivered_of(struct arena *arena, const struct reply *r, size_t at, bool has_failed)
 {
 	struct text sequence = reply_text(r, at + QUEUE_DELIVERED_SEQUENCE);
+	struct queue_message m = { 0 };
 
-	*m = (struct queue_message){ 0 };
-	if (!sequence.len || !read_state(m, reply_text(r, at + QUEUE_DELIVERED_STORED_STATE))) {
-		out_null(o, member);
-		return false;
-	}
-	out_object(o, member);
-	out_text(o, "id", m->id.len ? m->id : sequence);
-	out_int(o, "receives", m->receives);
-	return true;
-}
-
-void queue_hanging_out(struct json_out *o, const char *member, const struct reply *r, size_t at)
-{
-	struct queue_message m;
-
-	if (!open_delivered(o, member, r, at, &m))
-		return;
-	queue_worker_out(o, m.worker);
-	out_int(o, "received_at_ms", queue_state_received_at_ms(m.nonce));
-	out_close(o);
-}
-
-void queue_failed_out(struct json_out *o, const char *member, const struct reply *r, size_t at)
-{
-	struct queue_message m;
-
-	if (!open_delivered(o, member, r, at, &m))
-		return;
+	if (!sequence.len || !read_state(&m, reply_text(r, at + QUEUE_DELIVERED_STORED_STATE)))
+		return (struct queue_delivered){ 0 };
 	/* In flight again, it has the worker of that delivery, and the reason of the one before. */
-	queue_worker_out(o, *m.nonce.at == '-' ? m.worker : (struct text){ 0 });
-	out_text_or_null(o, "reason", m.reason);
-	out_close(o);
+	bool has_worker = !has_failed || *m.nonce.at == '-';
+	return (struct queue_delivered){
+		.id = m.id.len ? m.id : sequence,
+		.worker = has_worker ? decoded(arena, m.worker) : (struct text){ 0 },
+		.reason = m.reason,
+		.receives = m.receives,
+		.received_at_ms = queue_state_received_at_ms(m.nonce),
+	};
 }
 
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state)
@@ -258,17 +242,14 @@ void queue_content_out(struct json_out *o, struct text content)
 static void out_progress(struct json_out *o, struct text progress)
 {
 	struct text percent = text_cut(&progress, ' ');
-	struct text note = arena_copy(o->arena, progress.at, progress.len);
 
 	if (!percent.len) {
 		out_raw_or_null(o, "progress", (struct text){ 0 });
 		return;
 	}
-	if (!progress.len || !note.at || !percent_decode((char *)(uintptr_t)note.at, &note.len))
-		note = (struct text){ 0 };
 	out_object(o, "progress");
 	out_int(o, "percent", cut_number(&percent, 3));
-	out_text_or_null(o, "note", note);
+	out_text_or_null(o, "note", decoded(o->arena, progress));
 	out_close(o);
 }
 

@@ -42,12 +42,17 @@ void queue_message_read(struct queue_message *m, struct text sequence, struct te
  */
 void queue_message_out(struct json_out *o, struct request *req, const struct reply *r);
 
+/* The message of a delivery that failed, or that hangs. */
+struct queue_delivered {
+	struct text id; /* absent: the message is gone */
+	struct text worker, reason;
+	int64_t receives, received_at_ms;
+};
 /*
- * Write the message of a delivery that failed, or that hangs, from a queue_delivered that begins at
- * item `at`; null if it is gone.
+ * Reads a queue_delivered that begins at item `at`. The worker of a failed delivery is absent once
+ * another worker has the message.
  */
-void queue_failed_out(struct json_out *o, const char *member, const struct reply *r, size_t at);
-void queue_hanging_out(struct json_out *o, const char *member, const struct reply *r, size_t at);
+struct queue_delivered queue_delivered_of(struct arena *arena, const struct reply *r, size_t at, bool has_failed);
 
 /*
  * How often the message of a state was delivered, and when its present delivery began; 0 for an

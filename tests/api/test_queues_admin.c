@@ -205,12 +205,15 @@ TEST(queues_are_listed_with_their_counts)
 	int64_t oldest_ms = int_at(a, "/items/0/oldest_ready_ms");
 	assert_in_range(oldest_ms, 0, int_at(queue("GET", NULL), "/oldest_ready_ms"));
 	json_t *wanted = json_pack(
-		"{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:I, s:{s:s, s:i, s:n, s:s}, s:n, s:n, s:I, s:n, s:n, s:b}",
+		"{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:I, s:{s:s, s:i, s:n, s:s}, s:n, s:n, s:[{s:s, "
+		"s:s, s:s, s:i, s:s, s:i, s:n, s:s, s:n, s:n}], s:I, s:n, s:n, s:b}",
 		"name", "q", "ready", 2, "blocked", 0, "delayed", 1, "retrying", 0, "in_flight", 1, "dead", 1, "sent",
 		5, "recent", "acknowledged", 0, "failed", 1, "last_failed_at_ms",
 		(json_int_t)int_at(a, "/items/0/last_failed_at_ms"), "last_failed", "id", "dead", "receives", 1,
-		"worker", "reason", "why", "most_failed", "hanging", "oldest_ready_ms", (json_int_t)oldest_ms,
-		"oldest_blocked_ms", "next_schedule_at_ms", "paused", 1);
+		"worker", "reason", "why", "most_failed", "hanging", "findings", "kind", "dead_letters", "severity",
+		"warning", "name", "q", "value", 1, "unit", "messages", "count", 1, "message_id", "detail",
+		"1 dead letter waits for a redrive or a purge", "since_at_ms", "until_ms", "oldest_ready_ms",
+		(json_int_t)oldest_ms, "oldest_blocked_ms", "next_schedule_at_ms", "paused", 1);
 	assert_true(json_equal(json_at(a, "/items/0"), wanted));
 	json_decref(wanted);
 	assert_status(post("/purge", NULL, NULL), 200);

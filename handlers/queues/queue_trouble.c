@@ -1,0 +1,165 @@
+/* queue_trouble: see queues/queue_trouble.h. */
+#include "queues/queue_trouble.h"
+
+#include <stdio.h>
+
+#include "common/finding.h"
+#include "queues/queue_content.h"
+
+enum {
+	PAUSED_MS = 3600000, /* a queue that waits for so long was perhaps paused and forgotten */
+	FAILING_ALL = 3,     /* deliveries of late, while none was acknowledged */
+	FAILING_ONE = 5,     /* deliveries of one message */
+	SHOWN_ID = 100,      /* bytes of an id */
+};
+
+/* A queue, while it is written. */
+struct trouble {
+	struct text name;
+	int64_t now_ms, failed, acknowledged;
+	struct queue_delivered last, most, hanging;
+	bool is_paused;
+};
+
+/* Writes ": REASON (WORKER)" of a failed delivery, if its message is still there. */
+static const char *reason_of(const struct queue_delivered *d, char *to, size_t size)
+{
+	struct text reason = d->reason;
+	bool has_worker = reason.len && d->worker.len;
+
+	*to = '\0';
+	if (reason.len)
+		snprintf(to, size, ": %.*s%s%.*s%s", (int)reason.len, reason.at, has_worker ? " (" : "",
+			 has_worker ? (int)d->worker.len : 0, has_worker ? d->worker.at : "", has_worker ? ")" : "");
+	return to;
+}
+
+static int shown_id(struct text id)
+{
+	return (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID);
+}
+
+/* Work that fails, before its messages are dead letters: most of it, or one message of many. */
+static void find_failing(struct json_out *o, const struct trouble *t)
+{
+	char reason[FINDING_DETAIL_BYTES];
+
+	if (t->failed >= (t->acknowledged ? FINDING_FAILING : FAILING_ALL) && t->failed > t->acknowledged)
+		finding_out(o,
+			    &(struct finding){ "work_failing", "error", t->name, "deliveries", t->failed, t->failed,
+					       .message_id = t->last.id },
+			    "%" PRId64 " deliveries failed within 150 s, and %" PRId64
+			    " %s acknowledged; the last failed%s",
+			    t->failed, t->acknowledged, t->acknowledged == 1 ? "was" : "were",
+			    reason_of(&t->last, reason, sizeof(reason)));
+	else if (t->most.receives >= FAILING_ONE)
+		finding_out(o,
+			    &(struct finding){ "message_failing", "warning", t->name, "deliveries", t->most.receives, 1,
+					       .message_id = t->most.id },
+			    "message %.*s was delivered %" PRId64 " times, and failed%s", shown_id(t->most.id),
+			    t->most.id.at, t->most.receives, reason_of(&t->most, reason, sizeof(reason)));
+}
+
+/* A worker that extends a delivery for ever, and which others may wait for. */
+static void find_hanging(struct json_out *o, const struct trouble *t, int64_t blocked)
+{
+	int64_t since_at_ms = t->hanging.received_at_ms;
+	struct text id = t->hanging.id, worker = t->hanging.worker.len ? t->hanging.worker : TEXT("a worker");
+
+	if (since_at_ms > 0)
+		finding_out(o,
+			    &(struct finding){ "work_hanging", "error", t->name, "ms", t->now_ms - since_at_ms,
+					       1 + blocked, .since_at_ms = since_at_ms, .message_id = id },
+			    "%.*s extends message %.*s without an end; %" PRId64 " message%s of the queue %s blocked",
+			    (int)worker.len, worker.at, shown_id(id), id.at, blocked, finding_plural(blocked),
+			    finding_verb(blocked));
+}
+
+static void find_old(struct json_out *o, const struct trouble *t, const struct reply *r)
+{
+	int64_t at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS), ready = reply_int(r, QUEUE_GET_READY);
+	int64_t in_flight = reply_int(r, QUEUE_GET_IN_FLIGHT);
+	struct finding f = { t->is_paused ? "queue_paused" : "messages_waiting",
+			     "warning",
+			     t->name,
+			     "ms",
+			     t->now_ms - at_ms,
+			     ready,
+			     .since_at_ms = at_ms };
+
+	if (at_ms < 0 || t->now_ms - at_ms <= (t->is_paused ? PAUSED_MS : FINDING_OLD_MS))
+		return;
+	if (t->is_paused || in_flight == 0)
+		finding_out(o, &f, "%" PRId64 " message%s %s due, and %s", ready, finding_plural(ready),
+			    finding_verb(ready), t->is_paused ? "the queue is paused" : "none is in flight");
+	else
+		finding_out(o, &f, "%" PRId64 " message%s %s due, and %" PRId64 " %s in flight", ready,
+			    finding_plural(ready), finding_verb(ready), in_flight, finding_verb(in_flight));
+}
+
+static void find_missed(struct json_out *o, const struct trouble *t, int64_t at_ms)
+{
+	if (at_ms >= 0 && t->now_ms - at_ms > (t->is_paused ? PAUSED_MS : FINDING_LATE_MS))
+		finding_out(o,
+			    &(struct finding){ "schedule_missed", "warning", t->name, "ms", t->now_ms - at_ms,
+					       .since_at_ms = at_ms },
+			    "a schedule is due, and %s",
+			    t->is_paused ? "the queue is paused"
+					 : "no worker receives from the queue to make its message");
+}
+
+static void find_dead(struct json_out *o, const struct trouble *t, int64_t dead)
+{
+	if (dead > 0)
+		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
+			    "%" PRId64 " dead letter%s wait%s for a redrive or a purge", dead, finding_plural(dead),
+			    dead == 1 ? "s" : "");
+}
+
+static void out_delivered(struct json_out *o, const char *member, const struct queue_delivered *d, bool hangs)
+{
+	if (!d->id.at) {
+		out_null(o, member);
+		return;
+	}
+	out_object(o, member);
+	out_text(o, "id", d->id);
+	out_int(o, "receives", d->receives);
+	out_text_or_null(o, "worker", d->worker);
+	if (hangs)
+		out_int(o, "received_at_ms", d->received_at_ms);
+	else
+		out_text_or_null(o, "reason", d->reason);
+	out_close(o);
+}
+
+void queue_trouble_out(struct json_out *o, const struct request *req, struct text name, const struct reply *r)
+{
+	int64_t failed_at_ms = reply_int(r, QUEUE_GET_LAST_FAILED_AT_MS);
+	struct trouble t = {
+		.name = name,
+		.now_ms = req->now_ms,
+		.failed = reply_int(r, QUEUE_GET_FAILED_LATELY),
+		.acknowledged = reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY),
+		.last = queue_delivered_of(o->arena, r, QUEUE_GET_LAST_FAILED, true),
+		.most = queue_delivered_of(o->arena, r, QUEUE_GET_MOST_FAILED, true),
+		.hanging = queue_delivered_of(o->arena, r, QUEUE_GET_HANGING, false),
+		.is_paused = reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1,
+	};
+
+	out_object(o, "recent");
+	out_int(o, "acknowledged", t.acknowledged);
+	out_int(o, "failed", t.failed);
+	out_close(o);
+	out_int_or_null(o, "last_failed_at_ms", failed_at_ms > 0, failed_at_ms);
+	out_delivered(o, "last_failed", &t.last, false);
+	out_delivered(o, "most_failed", &t.most, false);
+	out_delivered(o, "hanging", &t.hanging, true);
+	out_array(o, "findings");
+	find_failing(o, &t);
+	find_hanging(o, &t, reply_int(r, QUEUE_GET_BLOCKED));
+	find_dead(o, &t, reply_int(r, QUEUE_GET_DEAD));
+	find_old(o, &t, r);
+	find_missed(o, &t, reply_int(r, QUEUE_GET_SCHEDULE_AT_MS));
+	out_close(o);
+}
