@@ -4,6 +4,7 @@
  */
 #include "call/call_problem.h"
 #include "call/measure.h"
+#include "daemon/daemon_findings.h"
 #include "http/http.h"
 #include "http/server.h"
 #include "net/tls.h"
@@ -180,6 +181,7 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_close(o);
 	if (*config()->lock_quorum)
 		out_nodes(o, "lock_quorum", node_info_of_quorum, false);
+	daemon_findings_out(o, away_ms);
 	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "uptime_ms", metrics_uptime_ms());
 	out_activity(o);
