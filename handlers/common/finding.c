@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void finding_write(struct json_out *o, const struct finding *f)
+void finding_write(struct json_out *o, const struct finding *f)
 {
 	bool has_value = f->unit && f->value >= 0;
 

@@ -43,6 +43,9 @@ struct finding {
 void finding_out(struct json_out *o, const struct finding *f, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Writes the finding with its own `detail`. */
+void finding_write(struct json_out *o, const struct finding *f);
+
 /* Return the ending of a noun, and the verb, for `n` things. */
 const char *finding_plural(int64_t n);
 const char *finding_verb(int64_t n);

@@ -1,49 +1,30 @@
 /* overview_items: see overview/overview_items.h. */
 #include "overview/overview_items.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const struct {
-	const char *name, *severity, *unit;
-} kinds[OVERVIEW_KINDS] = {
-	[OVERVIEW_REDIS_AWAY] = { "redis_away", "error", NULL },
-	[OVERVIEW_SHARD_AWAY] = { "shard_away", "error", NULL },
-	[OVERVIEW_QUORUM_AWAY] = { "quorum_server_away", "error", NULL },
-	[OVERVIEW_REDIS_REFUSES] = { "redis_refuses", "error", NULL },
-	[OVERVIEW_PERMISSIONS_MISSING] = { "permissions_missing", "error", NULL },
-	[OVERVIEW_MEMORY_FULL] = { "memory_full", "error", "percent" },
-	[OVERVIEW_PUSH_BACKING_OFF] = { "push_backing_off", "error", NULL },
-	[OVERVIEW_PUSH_FAILING] = { "push_failing", "error", NULL },
-	[OVERVIEW_WORK_FAILING] = { "work_failing", "error", "deliveries" },
-	[OVERVIEW_WORK_HANGING] = { "work_hanging", "error", "ms" },
-	[OVERVIEW_MESSAGE_FAILING] = { "message_failing", "warning", "deliveries" },
-	[OVERVIEW_DEAD_LETTERS] = { "dead_letters", "warning", "messages" },
-	[OVERVIEW_MESSAGES_WAITING] = { "messages_waiting", "warning", "ms" },
-	[OVERVIEW_QUEUE_PAUSED] = { "queue_paused", "warning", "ms" },
-	[OVERVIEW_GROUPS_BLOCKED] = { "groups_blocked", "warning", "messages" },
-	[OVERVIEW_SCHEDULE_MISSED] = { "schedule_missed", "warning", "ms" },
-	[OVERVIEW_LOCK_WAITING] = { "lock_waiting", "warning", "ms" },
-	[OVERVIEW_CLOCK_OFF] = { "clock_off", "warning", "ms" },
-};
+#include "contract/inner.h"
+#include "request/operation.h"
 
-/* Ten messages that have waited for a minute are worse than one that has waited for five. */
-static double weight(enum overview_kind kind, const struct overview_item *item)
+/* The names of the kinds. */
+static const char *const *kinds(void)
 {
-	bool is_wait = kinds[kind].unit && strcmp(kinds[kind].unit, "ms") == 0;
+	static const char *const *names; /* of the first parameter, `kind` */
 
-	return (double)item->value * (is_wait && item->count ? (double)item->count : 1);
+	if (!names)
+		names = inner_operation("overview_get")->fields[0].choices;
+	return names;
 }
 
 static int by_weight(const void *a, const void *b)
 {
 	const struct overview_item *left = a, *right = b;
+	const char *of_left = left->finding.name.at, *of_right = right->finding.name.at;
 
 	if (left->weight != right->weight)
 		return left->weight < right->weight ? 1 : -1;
-	return strcmp(left->name.at ? left->name.at : "", right->name.at ? right->name.at : "");
+	return strcmp(of_left ? of_left : "", of_right ? of_right : "");
 }
 
 static void sort(struct overview_list *list)
@@ -71,88 +52,98 @@ static struct overview_item *place(struct overview_list *list, struct arena *are
 	return &list->at[list->stored++];
 }
 
-struct overview_item *overview_items_add(struct overview_items *items, enum overview_kind kind, struct text name,
-					 struct overview_item size)
+static struct text copy(struct arena *arena, struct text t)
 {
-	struct overview_list *list = &items->of[kind];
+	return t.at ? arena_copy(arena, t.at, t.len) : t;
+}
 
-	list->found++;
-	list->count += size.count;
-	if (size.since_at_ms && (!list->since_at_ms || size.since_at_ms < list->since_at_ms))
-		list->since_at_ms = size.since_at_ms;
+/* Ten messages that have waited for a minute are worse than one that has waited for five. */
+static double weight(const struct finding *f)
+{
+	bool is_wait = f->unit && strcmp(f->unit, "ms") == 0;
+
+	return (double)f->value * (is_wait && f->count ? (double)f->count : 1);
+}
+
+void overview_items_add(struct overview_items *items, const struct finding *f)
+{
+	struct overview_item item = { *f, weight(f) }, *to;
+	struct overview_list *list = items->of;
+
+	for (size_t i = 0; strcmp(kinds()[i], f->kind) != 0; i++, list++)
+		assert(i + 1 < OVERVIEW_KINDS);
+	if (list->found++ == 0) {
+		list->severity = copy(items->arena, text_of(f->severity)).at;
+		list->unit = copy(items->arena, text_of(f->unit)).at;
+	}
+	list->count += f->count;
+	if (f->since_at_ms && (!list->since_at_ms || f->since_at_ms < list->since_at_ms))
+		list->since_at_ms = f->since_at_ms;
 	if (list->stored == 2 * OVERVIEW_MOST_OF_KIND)
 		sort(list);
-	size.weight = weight(kind, &size);
-	if (list->stored >= OVERVIEW_MOST_OF_KIND && size.weight < list->least)
-		return NULL;
-	if (name.at)
-		size.name = arena_copy(items->arena, name.at, name.len);
-	if (size.message_id.at)
-		size.message_id = arena_copy(items->arena, size.message_id.at, size.message_id.len);
-	struct overview_item *item = name.at && !size.name.at ? NULL : place(list, items->arena);
-	if (item)
-		*item = size;
-	return item;
+	if (list->stored >= OVERVIEW_MOST_OF_KIND && item.weight < list->least)
+		return;
+	item.finding.kind = kinds()[list - items->of];
+	item.finding.severity = list->severity;
+	item.finding.unit = list->unit;
+	item.finding.name = copy(items->arena, f->name);
+	item.finding.message_id = copy(items->arena, f->message_id);
+	item.finding.detail = copy(items->arena, f->detail);
+	to = items->arena->failed ? NULL : place(list, items->arena);
+	if (to)
+		*to = item;
 }
 
-void overview_items_set_detail(const struct overview_items *items, struct overview_item *item, const char *format, ...)
+void overview_items_collect(struct overview_items *items, const struct json *item)
 {
-	char detail[OVERVIEW_DETAIL_BYTES];
-	va_list args;
+	const struct json *list = json_tree_member(item, "findings");
 
-	va_start(args, format);
-	vsnprintf(detail, sizeof(detail), format, args);
-	va_end(args);
-	item->detail = arena_copy(items->arena, detail, strlen(detail));
+	for (const struct json *f = list ? list->first : NULL; f; f = f->next)
+		overview_items_add(items, &(struct finding){
+						  .kind = json_tree_string(f, "kind").at,
+						  .severity = json_tree_string(f, "severity").at,
+						  .name = json_tree_string(f, "name"),
+						  .unit = json_tree_string(f, "unit").at,
+						  .value = json_tree_int(f, "value", -1),
+						  .count = json_tree_int(f, "count", 0),
+						  .since_at_ms = json_tree_int(f, "since_at_ms", 0),
+						  .until_ms = json_tree_int(f, "until_ms", 0),
+						  .message_id = json_tree_string(f, "message_id"),
+						  .detail = json_tree_string(f, "detail"),
+					  });
 }
 
-static void out_item(struct json_out *o, enum overview_kind kind, const struct overview_item *item)
-{
-	out_object(o, NULL);
-	out_string(o, "kind", kinds[kind].name);
-	out_string(o, "severity", kinds[kind].severity);
-	out_text_or_null(o, "name", item->name);
-	out_int_or_null(o, "value", item->value >= 0, item->value);
-	out_string(o, "unit", item->value >= 0 ? kinds[kind].unit : NULL);
-	out_int_or_null(o, "count", item->count > 0, item->count);
-	out_text_or_null(o, "message_id", item->message_id);
-	out_text(o, "detail", item->detail);
-	out_int_or_null(o, "since_at_ms", item->since_at_ms > 0, item->since_at_ms);
-	out_int_or_null(o, "until_ms", item->until_ms > 0, item->until_ms);
-	out_close(o);
-}
-
-static void out_kind(struct json_out *o, enum overview_kind kind, const struct overview_list *list)
+static void out_kind(struct json_out *o, const char *kind, const struct overview_list *list)
 {
 	out_object(o, NULL);
-	out_string(o, "kind", kinds[kind].name);
-	out_string(o, "severity", kinds[kind].severity);
+	out_string(o, "kind", kind);
+	out_string(o, "severity", list->severity);
 	out_int(o, "finding_count", list->found);
 	out_int_or_null(o, "count", list->count > 0, list->count);
 	out_int_or_null(o, "since_at_ms", list->since_at_ms > 0, list->since_at_ms);
 	out_close(o);
 }
 
-void overview_items_out(struct overview_items *items, enum overview_kind only, size_t limit, struct json_out *o)
+void overview_items_out(struct overview_items *items, enum overview_get_kind only, size_t limit, struct json_out *o)
 {
 	int64_t found = 0;
 
-	for (enum overview_kind kind = 0; kind < OVERVIEW_KINDS; kind++)
+	for (size_t kind = 0; kind < OVERVIEW_KINDS; kind++)
 		found += items->of[kind].found;
 	out_int(o, "finding_count", found);
 	out_array(o, "kinds");
-	for (enum overview_kind kind = 0; kind < OVERVIEW_KINDS; kind++)
+	for (size_t kind = 0; kind < OVERVIEW_KINDS; kind++)
 		if (items->of[kind].found > 0)
-			out_kind(o, kind, &items->of[kind]);
+			out_kind(o, kinds()[kind], &items->of[kind]);
 	out_close(o);
 	out_array(o, "findings");
-	for (enum overview_kind kind = 0; kind < OVERVIEW_KINDS; kind++) {
+	for (size_t kind = 0; kind < OVERVIEW_KINDS; kind++) {
 		struct overview_list *list = &items->of[kind];
-		if (only != OVERVIEW_KINDS && only != kind)
+		if (only && only != kind + 1)
 			continue;
 		sort(list);
 		for (size_t i = 0; i < list->stored && i < limit; i++)
-			out_item(o, kind, &list->at[i]);
+			finding_write(o, &list->at[i].finding);
 	}
 	out_close(o);
 }

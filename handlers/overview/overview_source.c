@@ -1,6 +1,7 @@
 /* overview_source: see overview/overview_source.h. */
 #include "overview/overview_source.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "core/loop.h"
@@ -8,29 +9,7 @@
 #include "request/request.h"
 #include "json/read.h"
 
-enum { PAGE = 1000 }; /* the largest page of the contract */
-
-bool overview_source_lacks(const struct overview_source *s)
-{
-	return s->unread > 0 || s->unreadable > 0;
-}
-
-void overview_source_explain(struct overview_source *s, const char *of)
-{
-	if (s->unread > 0) {
-		snprintf(s->code, sizeof(s->code), "%s", problem_row(P_REDIS_CLUSTER_UNSETTLED)->code);
-		snprintf(s->why, sizeof(s->why),
-			 "%s in slots of the Cluster that could not be read, since their server cannot be asked, or "
-			 "since they move: %lld slots",
-			 of, (long long)s->unread);
-		return;
-	}
-	snprintf(s->code, sizeof(s->code), "%s", problem_row(P_FOREIGN_KEY)->code);
-	snprintf(
-		s->why, sizeof(s->why),
-		"%s that cannot be read, since another program or another version of the daemon wrote to their keys: %lld",
-		of, (long long)s->unreadable);
-}
+enum { ANSWER_US = 2000000 /* the longest wait for a page, which may take a second to read */ };
 
 static void fail(struct overview_source *s, const char *code, struct text why)
 {
@@ -48,11 +27,12 @@ static void on_answered(struct inner *i);
 
 static void ask(struct overview_source *s)
 {
+	/* The limit is the largest page of the contract. */
 	const struct text_pair query[] = { { TEXT("limit"), TEXT("1000") }, { TEXT("cursor"), s->cursor } };
+	int64_t until_us = loop_now_us() + ANSWER_US;
 
-	static_assert(PAGE == 1000, "the query has another limit");
-	s->asked_us = loop_now_us();
 	s->inner.answered = on_answered;
+	s->inner.until_us = s->last_us && s->last_us < until_us ? s->last_us : until_us;
 	if (!inner_run(&s->inner, inner_operation(s->operation),
 		       &(struct inner_input){ .name = s->name,
 					      .query = query,
@@ -73,17 +53,21 @@ static void take(struct overview_source *s, const struct json *answer)
 		fail_with(s, P_OVERLOADED, "there is no memory for the next page");
 	else if (!s->is_list || !next.at)
 		s->state = OVERVIEW_READ;
-	else if (++s->pages == s->pages_most)
-		s->state = OVERVIEW_CUT;
 }
 
 static void on_answered(struct inner *i)
 {
 	struct overview_source *s = container_of(i, struct overview_source, inner);
+	bool has_answer = i->req->state == ANSWERED;
 	struct json_error error;
-	const struct json *answer = json_read(&i->req->arena, i->req->answer.body, NULL, NULL, &error);
+	const struct json *answer =
+		has_answer ? json_read(&i->req->arena, i->req->answer.body, NULL, NULL, &error) : NULL;
 
-	if (!answer)
+	if (!has_answer && (s->has_answer || loop_now_us() >= s->last_us))
+		s->state = OVERVIEW_CUT;
+	else if (!has_answer)
+		fail_with(s, P_NO_ANSWER, "no answer came within two seconds");
+	else if (!answer)
 		fail_with(s, P_OVERLOADED, "there is no memory to read the answer");
 	else if (i->req->answer.problem)
 		fail(s, i->req->answer.problem->code, json_tree_string(answer, "detail"));
@@ -100,19 +84,33 @@ void overview_source_begin(struct overview_source *s)
 {
 	s->state = OVERVIEW_ASKING;
 	s->cursor = (struct text){ 0 };
-	s->pages = 0;
 	ask(s);
 }
 
-void overview_source_cut(struct overview_source *s)
+void overview_source_out_unknown(const struct overview_source *s, const char *of, struct json_out *o)
 {
-	if (s->state != OVERVIEW_ASKING)
+	struct text code = text_of(s->code), why = text_of(s->why);
+
+	if (s->state != OVERVIEW_UNKNOWN && s->unread > 0) {
+		code = text_of(problem_row(P_REDIS_CLUSTER_UNSETTLED)->code);
+		why = arena_printf(o->arena,
+				   "%s in slots of the Cluster that could not be read, since their server cannot be "
+				   "asked, or since they move: %" PRId64 " slots",
+				   of, s->unread);
+	} else if (s->state != OVERVIEW_UNKNOWN && s->unreadable > 0) {
+		code = text_of(problem_row(P_FOREIGN_KEY)->code);
+		why = arena_printf(o->arena,
+				   "%s that cannot be read, since another program or another version of the daemon "
+				   "wrote to their keys: %" PRId64,
+				   of, s->unreadable);
+	} else if (s->state != OVERVIEW_UNKNOWN) {
 		return;
-	inner_end(&s->inner);
-	if (s->has_answer || loop_now_us() - s->asked_us < OVERVIEW_ANSWER_US)
-		s->state = OVERVIEW_CUT;
-	else
-		fail_with(s, P_NO_ANSWER, "no answer came within two seconds");
+	}
+	out_object(o, NULL);
+	out_string(o, "of", of);
+	out_text(o, "code", code);
+	out_text(o, "detail", why);
+	out_close(o);
 }
 
 void overview_source_end(struct overview_source *s)

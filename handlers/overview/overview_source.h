@@ -1,23 +1,21 @@
 /*
- * overview_source: reads one list of the contract page by page, as a client does, until the list
- * ends, a page fails or the source is cut off. It must not know what the list has.
+ * overview_source: reads one operation of the contract as a client does, a list page by page, until
+ * it ends, a page fails or the time is used up. It must not know what the answers have.
  */
 #ifndef PATTERND_OVERVIEW_SOURCE_H
 #define PATTERND_OVERVIEW_SOURCE_H
 
 #include "contract/inner.h"
 #include "core/arena.h"
+#include "json/out.h"
 #include "json/tree.h"
 
-enum {
-	OVERVIEW_WHY_BYTES = 256,
-	OVERVIEW_ANSWER_US = 2000000, /* the longest wait for a page, which may take a second to read */
-};
+enum { OVERVIEW_WHY_BYTES = 256 };
 
 enum overview_state {
+	OVERVIEW_READ, /* read to the end */
 	OVERVIEW_ASKING,
-	OVERVIEW_READ,    /* read to the end */
-	OVERVIEW_CUT,     /* the time or the pages ended before the list */
+	OVERVIEW_CUT,     /* the time ended before the list */
 	OVERVIEW_UNKNOWN, /* failed: `code` and `why` have the reason */
 	OVERVIEW_ABSENT   /* not asked, since this daemon cannot list these */
 };
@@ -32,12 +30,10 @@ struct overview_source {
 	void *context;
 	struct arena *arena; /* (ref) has the cursors */
 	bool is_list;        /* the answer has pages */
-	int pages_most;      /* 0: any number */
+	int64_t last_us;     /* when the time is used up; 0: never */
 	/* Used by overview_source.c only: */
 	struct inner inner;
 	enum overview_state state;
-	int pages;          /* that were read */
-	int64_t asked_us;   /* when the present page was asked for */
 	bool has_answer;    /* to any question, also before the last overview_source_begin */
 	int64_t unreadable; /* names that the answers left out, since their keys are foreign */
 	int64_t unread;     /* slots of a Cluster that the answers left out */
@@ -48,14 +44,11 @@ struct overview_source {
 /* Asks for the first page. If that fails at once, `ended` is not called. */
 void overview_source_begin(struct overview_source *s);
 
-/* Ends the source early, because the time is used up. `ended` is not called. */
-void overview_source_cut(struct overview_source *s);
-
-/* Returns true if the answers lack some names. */
-bool overview_source_lacks(const struct overview_source *s);
-
-/* Sets `code` and `why` for the names that could not be read; `of` is their kind, in the plural. */
-void overview_source_explain(struct overview_source *s, const char *of);
+/*
+ * Writes an item of `unknown`, if the source failed or its answers lack some names; `of` is their
+ * kind, in the plural.
+ */
+void overview_source_out_unknown(const struct overview_source *s, const char *of, struct json_out *o);
 
 /* Ends any request that is under way. */
 void overview_source_end(struct overview_source *s);

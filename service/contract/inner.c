@@ -20,14 +20,19 @@ const struct operation *inner_operation(const char *id)
 	return &operations[i];
 }
 
+static bool set_timer(struct inner *i)
+{
+	return loop_timer_set(&i->soon, i->until_us ? i->until_us : loop_now_us() + FAR_US);
+}
+
 static void on_soon(struct loop_timer *t)
 {
 	struct inner *i = container_of(t, struct inner, soon);
 
-	if (i->req->state == ANSWERED)
+	if (i->req->state == ANSWERED || (i->until_us && i->until_us <= loop_now_us()))
 		i->answered(i);
 	else
-		loop_timer_set(t, loop_now_us() + FAR_US);
+		set_timer(i);
 }
 
 static void on_answered(struct request *req)
@@ -74,7 +79,7 @@ bool inner_run(struct inner *i, const struct operation *op, const struct inner_i
 
 	assert(!i->req);
 	i->soon.expired = on_soon;
-	struct request *req = loop_timer_set(&i->soon, loop_now_us() + FAR_US) ? request_new("", 0) : NULL;
+	struct request *req = set_timer(i) ? request_new("", 0) : NULL;
 	if (!req) {
 		loop_timer_stop(&i->soon);
 		return false;

@@ -20,8 +20,12 @@ struct request;
 
 /* An operation that runs; a member of another struct. */
 struct inner {
-	/* Called from the loop, never within inner_run. The answer is valid until inner_end. */
+	/*
+	 * Called from the loop, never within inner_run, with an answer or at `until_us`. The answer
+	 * is valid until inner_end.
+	 */
 	void (*answered)(struct inner *i);
+	int64_t until_us;       /* if req->state is not ANSWERED then, it has no answer; 0: never */
 	struct request *req;    /* NULL: nothing was run, or it has ended */
 	struct loop_timer soon; /* calls `answered` */
 };
