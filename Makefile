@@ -114,9 +114,9 @@ test: packages-test ## all tests, on real redis-servers; LTO=ON: of the program 
 	@rm -f build/exchanges/*.jsonl
 	@$(call run_tests,release -j $(TEST_JOBS))
 
-# The tests of one pattern or of several, by the folders in handlers/: the scripts, the API on one
-# server and on a Cluster, the page; the tests that have a row for each kind; what the answers and the
-# contract have of each other; and the lints.
+# The tests of one pattern or of several, by the folders in handlers/: the scripts, the examples and
+# the tests of the API on one server and on a Cluster, the page; the tests that have a row for each
+# kind; what the answers and the contract have of each other; and the lints.
 check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@for x in $(or $(PATTERN),''); do test -n "$$x" -a -d "handlers/$$x" || { \
 		echo "make check PATTERN=x needs a folder handlers/x; these exist:"; ls -d handlers/*/ | cut -d/ -f2; exit 2; }; done
@@ -124,7 +124,7 @@ check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
 	@$(call run_tests,release -j $(TEST_JOBS),--no-tests=error -R \
-		'^(scripts|api|cluster)/test_($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
+		'^(scripts|api|cluster)/test_($(ANY))(_|$$)|^examples\w*/($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
 	@for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
 		build/exchanges/*.jsonl || exit 1; done
 	@tools/lint/run
