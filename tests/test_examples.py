@@ -7,36 +7,36 @@ chooses the example that has this line. PATTERND_EXCHANGES names a file that rec
 tests/validate_exchanges.py.
 
     -- A comment.
-    # what the example shows                      an example begins; Redis is empty
-    PUT /counters/post/fields/a {"value": 1}      a request, with a body
-      Idempotency-Key: k                          and a header
-    201 {"field": "a", "value": 1, ...}           its answer
-      Location: /counters/post/fields/a           with a header
-    404 not_found /name "no ... 'a'"              a problem: code, pointer of its first error, detail
-    503 redis_unavailable unknown                 the effect is `none`, unless it is named
-    ! HGET p:counter:{post} a                     a command to Redis
-    = 1                                           its reply
+    # what the example shows                        an example begins; Redis is empty
+    PUT /counters/a/fields/b {"value": 1} -> 201    a request, with a body, and its answer
+    POST /counters/a/increment {"counters": {"b": 2}}
+      Idempotency-Key: k                            a header
+      -> 200 {"name": "a", "counters": {"b": 3}}    the body of the answer
+      Content-Type: application/json                a header of the answer
+    GET /counters/. -> 400 reserved_name {name} "..." a problem: code, pointer of its first error, detail
+    GET /readyz -> 503 redis_unavailable unknown    the effect is `none`, unless it is named
+    ! HGET p:counter:{a} b -> 3                     a command to Redis, and its reply
 
-- A request without an answer must get 2xx, and a command without a reply no error. `soon` before
-  an answer or a reply repeats the request or the command until it is as written.
+- A request without an answer must get 2xx, and a command without a reply no error. `-> soon 200`
+  repeats the request or the command until what comes is as written.
 - JSON is compared as JSON. Outside quotes `...` are other members or elements, or any value, `5..9` a
-  number between these, `now+60000` that instant in ms. In a text `...` is any text. Members beside
-  those of a problem are not compared.
+  number between these, `now+60000` that instant in ms, and `[unordered, 1, 2]` a list in any order.
+  In a text `...` is any text. A problem may have other members.
 - `$at` is a value: the first answer that has it sets it, and it is the same wherever it is used again.
   `$long = x * 200` is a text, `$many = "c#": # for 1..9` a list with each number for `#`.
 - `ALL /path` reads all pages of a list; its answer has all items, in any order.
 - `! KEYS` names all keys of Redis, without the indexes of names. `''` is an empty body or pointer.
-- A line that is indented and is not a header continues the line above it.
-- Lines with `|` repeat the paragraph above them for each row. The first has the names of the columns:
+- An indented line that is neither a header nor an answer continues the line above it.
+- Lines with `|` repeat the lines above them, up to an empty one, for each row. The first of them has
+  the names of the columns:
 
-    PUT /counters/post/fields/n $body
-    400 $code /value
-
+    PUT /counters/post/fields/n $body -> 400 $code /value
     | body           | code          |
     | {"value": 1.5} | wrong_type    |
     | {}             | missing_field |
 """
 import contextlib
+import copy
 import http.client
 import itertools
 import json
@@ -58,7 +58,7 @@ SLACK_MS = 20  # between the clock of Redis, which it reads once per command, an
 HEADER = re.compile(r"\s+([A-Za-z-]+): (.*)")
 METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS ALL".split()
 MARK = "\ue000"  # begins a text that stands for a bare word of an answer
-BARE = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|\$\w+|now(?:[+-]\d+)?|-?\d+\.\.-?\d+)')
+BARE = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+|now(?:[+-]\d+)?|-?\d+\.\.-?\d+)')
 ERRORS = re.compile(r"(ERR|WRONGTYPE|NOPERM|READONLY|OOM|CROSSSLOT|NOSCRIPT|EXECABORT) ")
 
 
@@ -116,7 +116,7 @@ class Values:
             raise Differs(f"{where}: {came!r}, not {shown!r}")
         return None
 
-    def compare(self, shown, came, where, any_order=False):
+    def compare(self, shown, came, where):
         if isinstance(shown, str):
             self.text(shown, came, where)
         elif type(shown) is not type(came):
@@ -128,20 +128,29 @@ class Values:
             for key, value in shown.items():
                 self.compare(value, came[key], f"{where}.{key}")
         elif isinstance(shown, list):
-            self.compare_lists(shown, came, where, any_order)
+            self.compare_lists(shown, came, where)
         elif shown != came:
             raise Differs(f"{where}: {came!r}, not {shown!r}")
 
-    def compare_lists(self, shown, came, where, any_order):
+    def compare_lists(self, shown, came, where):
+        any_order = shown[:1] == [f"{MARK}unordered"]
         is_open = shown[-1:] == [f"{MARK}..."]
-        shown = shown[:-1] if is_open else shown
+        shown = shown[any_order : len(shown) - is_open]
         if len(came) < len(shown) or (len(came) > len(shown) and not is_open):
             raise Differs(f"{where}: {len(came)} elements, not {len(shown)}")
-        if any_order:
-            came = sorted(came, key=lambda one: json.dumps(one, sort_keys=True))
-            shown = sorted(shown, key=lambda one: json.dumps(one, sort_keys=True))
-        for i, (a, b) in enumerate(zip(shown, came)):
-            self.compare(a, b, f"{where}[{i}]")
+        rest = list(came)
+        for i, one in enumerate(shown):
+            at = next((at for at, other in enumerate(rest) if self.is_alike(one, other)), 0) if any_order else 0
+            self.compare(one, rest.pop(at), f"{where}[{i}]")
+
+    def is_alike(self, shown, came):
+        before = dict(self.named)
+        try:
+            self.compare(copy.deepcopy(shown), came, "")
+        except Differs:
+            self.named = before
+            return False
+        return True
 
 
 class Stage:
@@ -237,6 +246,10 @@ class Step:
         self.number, self.text, self.headers = number, text, []
         self.shown, self.shown_headers, self.soon = None, [], False
 
+    def show(self, text):
+        self.soon = text.startswith("soon ")
+        self.shown = text.removeprefix("soon ")
+
     def lines(self):
         return [self.text, *self.headers, *(["soon"] if self.soon else []), *filter(None, [self.shown]), *self.shown_headers]
 
@@ -246,20 +259,21 @@ def steps_of(lines):
     steps = []
     for number, line in lines:
         header = HEADER.fullmatch(line)
-        last = steps[-1] if steps else None
-        if header and last:
-            (last.headers if last.shown is None else last.shown_headers).append(header.groups())
-        elif line[0] == " " and last and last.shown is not None:
-            last.shown += " " + line.strip()
-        elif line[0] == " " and last:
-            last.text += " " + line.strip()
-        elif line.split()[0] in (*METHODS, "!") or re.match(r"\$\w+ = ", line):
-            steps.append(Step(number, line))
-        elif re.match(r"(soon )?(\d{3}\b|\$\w+( |$)|= )", line) and last and last.shown is None:
-            last.soon = line.startswith("soon ")
-            last.shown = line.removeprefix("soon ")
-        else:
+        if line[0] != " " and (line.split()[0] in (*METHODS, "!") or re.match(r"\$\w+ = ", line)):
+            text, arrow, shown = line.partition(" -> ")
+            steps.append(Step(number, text))
+            if arrow:
+                steps[-1].show(shown)
+        elif line[0] != " " or not steps:
             raise SystemExit(f"{number}: {line!r} is no line of an example")
+        elif line.strip().startswith("-> "):
+            steps[-1].show(line.strip()[3:])
+        elif header:
+            (steps[-1].headers if steps[-1].shown is None else steps[-1].shown_headers).append(header.groups())
+        elif steps[-1].shown is not None:
+            steps[-1].shown += " " + line.strip()
+        else:
+            steps[-1].text += " " + line.strip()
     return steps
 
 
@@ -294,16 +308,13 @@ def examples_of(path):
     lines = [(number, line.rstrip()) for number, line in lines if not line.startswith("--")]
     starts = [i for i, (_, line) in enumerate(lines) if line.startswith("# ")]
     for start, end in zip(starts, [*starts[1:], len(lines)]):
-        steps, paragraph = [], []
+        steps = []
         for is_empty, group in itertools.groupby(lines[start + 1 : end], lambda one: not one[1]):
             group = [] if is_empty else list(group)
-            if group and group[0][1].startswith("|"):
-                steps += repeated(paragraph, group)
-                paragraph = []
-            elif group:
-                steps += paragraph
-                paragraph = steps_of(group)
-        yield lines[start][1][2:], range(lines[start][0], lines[end - 1][0] + 1), steps + paragraph
+            rows = [one for one in group if one[1].startswith("|")]
+            own = steps_of(group[: len(group) - len(rows)])
+            steps += repeated(own, rows) if rows else own
+        yield lines[start][1][2:], range(lines[start][0], lines[end - 1][0] + 1), steps
 
 
 class Run:
@@ -364,7 +375,10 @@ class Run:
         if rest and status >= 400:
             self.problem(rest, body, headers)
         elif rest:
-            self.values.compare(parsed(rest), body, "answer", any_order=step.text.startswith("ALL "))
+            wanted = parsed(rest)
+            if step.text.startswith("ALL "):
+                wanted.insert(0, f"{MARK}unordered")
+            self.values.compare(wanted, body, "answer")
         for name, value in step.shown_headers:
             self.values.compare(value, headers.get(name.lower()), name)
 
@@ -373,7 +387,7 @@ class Run:
             if ERRORS.match(str(reply)):
                 raise Differs(reply)
             return
-        wanted = step.shown[2:]
+        wanted = self.values.filled(step.shown)
         if isinstance(reply, list):
             self.values.compare(json.loads(wanted), [str(one) for one in reply], "reply")
         else:
@@ -396,7 +410,7 @@ class Run:
             except Differs as flaw:
                 if time.monotonic() > until:
                     shown = step.shown or "success"
-                    return f"{flaw}\n  {step.text[:300]}\n  expected: {shown[:600]}\n  came:     {said(came)[:900]}"
+                    return f"{str(flaw)[:600]}\n  {step.text[:300]}\n  expected: {shown[:600]}\n  came:     {said(came)[:600]}"
             time.sleep(0.01)
 
     def unused(self, steps):
