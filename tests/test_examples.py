@@ -58,7 +58,7 @@ SLACK_MS = 20  # between the clock of Redis, which it reads once per command, an
 HEADER = re.compile(r"\s+([A-Za-z-]+): (.*)")
 METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS ALL".split()
 MARK = "\ue000"  # begins a text that stands for a bare word of an answer
-BARE = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+|now(?:[+-]\d+)?|-?\d+\.\.-?\d+)')
+BARE = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+|now(?:[+-]\d+)?|-?\d+\.\.-?\d+)')
 ERRORS = re.compile(r"(ERR|WRONGTYPE|NOPERM|READONLY|OOM|CROSSSLOT|NOSCRIPT|EXECABORT) ")
 
 
@@ -111,8 +111,9 @@ class Values:
             return self.word(shown[1:], came, where)
         if re.fullmatch(r"\$\w+", shown) and isinstance(came, str):
             return self.bound(shown[1:], came, where)
-        pattern = re.escape(self.filled(shown)).replace(re.escape("..."), ".*")
-        if not isinstance(came, str) or not re.fullmatch(pattern, came, re.S):
+        shown = self.filled(shown)
+        pattern = ".*".join(map(re.escape, shown.split("..."))) if "..." in shown else None
+        if not (re.fullmatch(pattern, came, re.S) if pattern and isinstance(came, str) else shown == came):
             raise Differs(f"{where}: {came!r}, not {shown!r}")
         return None
 
@@ -175,6 +176,9 @@ class Stage:
         self.connection = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=60)
         self.exits.callback(self.connection.close)
         record = os.environ.get("PATTERND_EXCHANGES") or os.devnull
+        until = time.monotonic() + SOON_SECONDS
+        while self.replica and "\npatternd_replicas_usable 1" not in self.daemon.ask("GET", "/metrics")[2]:
+            assert time.monotonic() < until, "the daemon does not use the replica"
         self.record = self.exits.enter_context(open(record, "w", encoding="utf-8"))
 
     def operation(self, method, target):
@@ -332,7 +336,8 @@ class Run:
             value = times.group(1) * int(times.group(2))
         elif series:
             part, first, last = series.groups()
-            value = ",".join(part.replace("#", str(i)) for i in range(int(first), int(last) + 1))
+            first, last, step = int(first), int(last), 1 if int(first) <= int(last) else -1
+            value = ",".join(part.replace("#", str(i)) for i in range(first, last + step, step))
         self.values.texts[name] = value
 
     def request(self, step):
@@ -364,8 +369,9 @@ class Run:
             rest = rest[end:].strip()
         wanted |= parsed(rest) if rest else {}
         self.values.compare(wanted | {f"{MARK}...": 0}, body, "problem")
-        if headers["content-type"] != "application/problem+json":
-            raise Differs(f"Content-Type: {headers['content-type']}")
+        self.values.compare("application/problem+json", headers.get("content-type"), "Content-Type")
+        for name in {503: ["retry-after"], 405: ["allow"]}.get(body["status"], []):
+            self.values.compare("...", headers.get(name), name)
 
     def check_answer(self, step, status, headers, body):
         shown = re.sub(r"\$(\w+)", lambda found: self.values.texts.get(found.group(1), found.group()), step.shown or "")

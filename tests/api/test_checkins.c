@@ -1,7 +1,4 @@
-/*
- * Check-ins over HTTP: streaks across months, years and leap days, ranges, and which clock defines
- * today.
- */
+/* Check-ins over HTTP: the figures of random ranges, and which clock defines today. */
 #include <time.h>
 
 #include "stage.h"
@@ -64,68 +61,12 @@ static const char *date_at(struct answer a, size_t i)
 
 SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
 
-TEST(a_day_is_noted_and_taken_back)
-{
-	struct answer a = check("PUT", "alice", "2026-11-20");
-	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/name"), "alice");
-	assert_string_equal(text_at(a, "/date"), "2026-11-20");
-	assert_status(check("PUT", "alice", "2026-11-20"), 200);
-	a = look("alice", "2026-11-01", "2026-11-30");
-	assert_int_equal(int_at(a, "/count"), 1);
-	assert_string_equal(text_at(a, "/days/0/date"), "2026-11-20");
-	assert_int_equal(int_at(look("bob", "2026-11-01", "2026-11-30"), "/count"), 0);
-	assert_problem(check("DELETE", "alice", "2026-11-19"), 404, "not_found", "none");
-	assert_status(check("DELETE", "alice", "2026-11-20"), 204);
-	assert_problem(check("DELETE", "alice", "2026-11-20"), 404, "not_found", "none");
-	assert_int_equal(server_keys(&redis), 0);
-}
-
 struct story {
 	const char *days[10]; /* ends with NULL */
 	const char *from, *to;
 	int count, current, longest;
 	const char *first; /* NULL: no day */
 };
-
-/*
- * Years that figures_match_a_plain_table does not cover: the ends of the calendar, and leap
- * years.
- */
-static const struct story stories[] = {
-	{ { "1969-12-31", "1970-01-01" }, "1969-01-01", "1970-01-01", 2, 2, 2, "1969-12-31" },
-	{ { "2100-02-28", "2100-03-01" }, "2100-02-01", "2100-03-01", 2, 2, 2, "2100-02-28" },
-	{ { "2000-02-28", "2000-03-01" }, "2000-02-01", "2000-03-01", 2, 1, 1, "2000-02-28" },
-	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-20", 2, 0, 2, "2026-11-17" },
-	{ { "2026-11-18" }, "2026-11-19", "2026-11-19", 0, 0, 0, NULL },
-	{ { "1990-01-01", "2001-05-05", "2026-11-20", "2026-11-21", "2089-12-31" },
-	  "1990-01-01",
-	  "2089-12-31",
-	  5,
-	  1,
-	  2,
-	  "1990-01-01" },
-	{ { "0001-01-01", "0001-01-02" }, "0001-01-01", "0001-01-02", 2, 2, 2, "0001-01-01" },
-	{ { "9999-12-30", "9999-12-31" }, "9999-01-01", "9999-12-31", 2, 2, 2, "9999-12-30" },
-};
-
-TEST(streaks_go_over_the_ends_of_months_and_years)
-{
-	for (size_t i = 0; i < COUNT(stories); i++) {
-		const struct story *s = &stories[i];
-		for (size_t d = 0; s->days[d]; d++)
-			check_in("u", s->days[d]);
-		struct answer a = look("u", s->from, s->to);
-		if (int_at(a, "/count") != s->count || int_at(a, "/current_streak") != s->current ||
-		    int_at(a, "/longest_streak") != s->longest || (int)json_array_size(json_at(a, "/days")) != s->count)
-			fail_msg("%s to %s, from %s on: %s", s->from, s->to, s->days[0], a.body);
-		if (s->first)
-			assert_string_equal(text_at(a, "/first_day"), s->first);
-		else
-			assert_true(json_is_null(json_at(a, "/first_day")));
-		stage_forget(state);
-	}
-}
 
 /*
  * Checks every figure of random ranges against a plain table of random days. The days cover four
@@ -180,29 +121,3 @@ TEST(today_is_redis_s)
 	assert_int_equal(int_at(get("/checkins/u"), "/longest_streak"), 1);
 }
 
-TEST(ranges_have_an_order_and_an_end)
-{
-	static const struct {
-		const char *target, *pointer; /* NULL: 200 */
-	} rows[] = {
-		{ "/checkins/u?from=2000-01-01&to=2100-03-16", NULL },    /* 36600 days */
-		{ "/checkins/u?from=2000-01-01&to=2100-03-17", "?from" }, /* one day more */
-		{ "/checkins/u?from=2000-01-02&to=2000-01-01", "?from" },
-		{ "/checkins/u?from=9999-12-31", "?from" }, /* after today */
-		{ "/checkins/u?from=0001-01-01", "?from" }, /* too long ago */
-		{ "/checkins/u?to=0001-01-01", NULL },
-		{ "/checkins/u?to=9999-12-31", NULL },
-	};
-
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct answer a = get(rows[i].target);
-		if (!rows[i].pointer) {
-			assert_status(a, 200);
-			continue;
-		}
-		assert_problem(a, 400, "out_of_range", "none");
-		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
-	}
-	assert_string_equal(text_at(get("/checkins/u?to=0001-01-01"), "/from"), "0001-01-01");
-	assert_string_equal(text_at(get("/checkins/u?to=2026-11-20"), "/from"), "2025-11-20"); /* 366 days */
-}
