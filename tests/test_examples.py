@@ -263,7 +263,7 @@ def steps_of(lines):
     steps = []
     for number, line in lines:
         header = HEADER.fullmatch(line)
-        if line[0] != " " and (line.split()[0] in (*METHODS, "!") or re.match(r"\$\w+ = ", line)):
+        if line[0] != " " and (line.split()[0] in (*METHODS, "!", "$method") or re.match(r"\$\w+ = ", line)):
             text, arrow, shown = line.partition(" -> ")
             steps.append(Step(number, text))
             if arrow:

@@ -48,98 +48,9 @@ static void assert_board(const char *target, const char *wanted)
 	assert_string_equal(got, wanted);
 }
 
-static void make_days(void)
-{
-	make("mon", "\"gold\",\"silver\"");
-	make("tue", "\"gold\",\"silver\"");
-	put("mon", "ann", 1, 5);
-	put("mon", "bob", 2, 0);
-	put("tue", "cat", 2, 0);
-	put("tue", "ann", 1, 1);
-}
-
 #define WEEK "/leaderboards/week/merge"
 
 SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
-
-TEST(a_week_is_made_of_its_days)
-{
-	make_days();
-	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
-	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/name"), "week");
-	assert_string_equal(text_at(a, "/dimensions/1"), "silver");
-	assert_int_equal(int_at(a, "/size"), 3);
-	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0, cat 2 0"); /* bob before cat: bob arrived first */
-	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1,3]}"), 200);
-	assert_board("/leaderboards/week/members", "cat 6 0, ann 4 8, bob 2 0");
-	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"max\"}"), 200);
-	assert_board("/leaderboards/week/members", "bob 2 0, cat 2 0, ann 1 5");
-	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\",\"weights\":[]}"), 200);
-	assert_board("/leaderboards/week/members", "bob 2 0, cat 2 0, ann 1 1");
-	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"members\":\"intersection\"}"), 200);
-	assert_board("/leaderboards/week/members", "ann 2 6");
-	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"mon\"],\"members\":\"intersection\"}"), 200);
-	assert_board("/leaderboards/week/members", "bob 4 0, ann 2 10");
-	http(client, "PATCH", "/leaderboards/week", "{\"max_members\":2}");
-	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
-	assert_int_equal(int_at(a, "/size"), 2);
-	assert_int_equal(int_at(a, "/max_members"), 2);
-	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0");
-	http(client, "PATCH", "/leaderboards/week", "{\"max_members\":null}");
-	post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\"}");
-	/* The board itself is a source, and one source is named twice. */
-	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
-	assert_board("/leaderboards/week/members", "cat 6 0, ann 3 3, bob 2 0");
-	/* A merged board can be changed like any other. */
-	put("week", "bob", 9, 9);
-	assert_status(http(client, "DELETE", "/leaderboards/week/members/cat", NULL), 204);
-	assert_board("/leaderboards/week/members", "bob 9 9, ann 3 3");
-	assert_board("/leaderboards/mon/members", "bob 2 0, ann 1 5");
-}
-
-TEST(what_does_not_fit_changes_nothing)
-{
-	make_days();
-	make("points", "\"points\"");
-	make("turned", "\"silver\",\"gold\"");
-	make("week", "\"gold\",\"silver\"");
-	put("week", "old", 1, 1);
-	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"nothing\"]}");
-	assert_problem(a, 404, "not_found", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), "'nothing'"));
-	a = post(WEEK, "{\"sources\":[\"mon\",\"points\"]}");
-	assert_problem(a, 409, "leaderboard_dimensions_differ", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), "'points' has the dimensions points, not gold, silver as 'mon'"));
-	assert_problem(post(WEEK, "{\"sources\":[\"mon\",\"turned\"]}"), 409, "leaderboard_dimensions_differ", "none");
-	assert_problem(post(WEEK, "{\"sources\":[\"points\"]}"), 409, "leaderboard_dimensions_differ",
-		       "none"); /* the existing board differs */
-	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[4294967295,4294967295]}");
-	assert_problem(a, 409, "score_out_of_range", "none");
-	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1]}");
-	assert_problem(a, 400, "invalid_value", "none");
-	assert_string_equal(text_at(a, "/errors/0/pointer"), "/weights");
-	assert_problem(post(WEEK, "{\"sources\":[]}"), 400, "out_of_range", "none");
-	assert_board("/leaderboards/week/members", "old 1 1");
-	/* No key of a failed merge remains: the boards have one to three keys each. */
-	assert_int_equal(server_keys(&redis), 3 + 3 + 1 + 1 + 3);
-}
-
-TEST(a_retry_gets_the_first_answer)
-{
-	if (redis.cluster)
-		skip(); /* a merge over several slots has no replay: test_leaderboards_slots.c */
-	make_days();
-	for (int i = 0; i < 2; i++) {
-		struct answer a = http(client, "POST", WEEK, "{\"sources\":[\"mon\"]}", "Idempotency-Key: one");
-		assert_status(a, 200);
-		assert_int_equal(int_at(a, "/size"), 2);
-		put("mon", "new", 1, 1);
-	}
-	assert_board("/leaderboards/week/members", "bob 2 0, ann 1 5");
-	assert_problem(http(client, "POST", WEEK, "{\"sources\":[\"tue\"]}", "Idempotency-Key: one"), 422,
-		       "idempotency_key_reused", "none");
-}
 
 /* Stores members m1, m2, ... of a board directly in Redis, since that would take long over HTTP. */
 static void make_many(const char *board)
