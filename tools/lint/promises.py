@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lint: tests/PROMISES.md names tests that exist: `file` or `file: function`, below tests/ or
-from the top of the tree.
+"""Lint: tests/PROMISES.md names tests that exist: `file`, `file: function` or, in tests/examples,
+`file: title`, below tests/ or from the top of the tree.
 """
 import pathlib
 import re
@@ -8,15 +8,15 @@ import re
 import tree
 
 PAGE = pathlib.Path("tests/PROMISES.md")
-NAMED = re.compile(r"`([\w/]+(?:\.\w+)*)(?:: (\w+))?`")
+NAMED = re.compile(r"`([\w/]+(?:\.\w+)*)(?:: (\w[\w ,]*))?`")
 
 lint = tree.Lint(
-    "Name the test that holds the promise now, as `file` or `file: function`. The rule: NAMED of tools/lint/promises.py."
+    "Name the test that holds the promise now, as `file`, `file: function` or `file: title`. The rule: NAMED of tools/lint/promises.py."
 )
 text = PAGE.read_text()
 by_name = {path.name: path for path in tree.files("tests", ".c", ".py")}
 for named in NAMED.finditer(text):
-    name, function = named.groups()
+    name, test = named.groups()
     if "." not in name and "/" not in name:
         continue  # a metric, an option
     path = next(
@@ -24,6 +24,6 @@ for named in NAMED.finditer(text):
     )
     if not path:
         lint.finding(PAGE, tree.line_of(text, named.start()), f"{name} is not there")
-    elif function and not re.search(rf"\b{function}\b", path.read_text()):
-        lint.finding(PAGE, tree.line_of(text, named.start()), f"{path} has no {function}")
+    elif test and not re.search(rf"^# {test}$" if path.suffix == ".txt" else rf"\b{test}\b", path.read_text(), re.M):
+        lint.finding(PAGE, tree.line_of(text, named.start()), f"{path} has no {test}")
 lint.done()
