@@ -92,7 +92,7 @@ endef
 
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
-	soak-selftest soak-parts alarms alarms-selftest lint bench bench-queues bench-brief gauges fuzz fuzz-selftest bench-instructions verify install deb quickstart \
+	plant-faults soak-selftest soak-parts alarms alarms-selftest lint bench bench-queues bench-brief gauges fuzz fuzz-selftest bench-instructions verify install deb quickstart \
 		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
 		packages-image packages-analyze packages-dist packages-arch-test packages-alarms packages-gauges \
@@ -184,6 +184,13 @@ chaos-selftest: packages-test chaos-parts ## whether chaos finds seeded bugs
 chaos-parts:
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=ON >/dev/null
 	@cmake --build --preset release --target patternd fault_proxy -j $(JOBS)
+
+# Which tests catch faults in the scripts of a pattern; SAVE=FILE keeps it, COMPARE=FILE fails if less is caught.
+plant-faults: packages-test ## which tests catch faults in scripts: PATTERN=sets SEED=1
+	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=OFF >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@tests/plant_faults.py build $(PATTERN) --seed $(SEED) --jobs $(JOBS) $(if $(SAVE),--save $(SAVE)) \
+		$(if $(COMPARE),--compare $(COMPARE))
 
 # Minutes of mixed load at half of capacity, with a fault each 20 s; what was seen is in
 # build/soak.json.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whatever Redis stores and replies, no answer reveals a bug in a script, and each answer of 2xx is
-as the contract documents it. tests/test_redis_replies.py PATTERND OPENAPI.YAML keys|replies
+as the contract documents it. tests/test_redis_replies.py PATTERND OPENAPI.JSON keys|replies
 
 The tours of bench/tours.py run with a proxy before Redis. `keys`: before each script of a tour the
 proxy runs the script with damaged keys: each key and each pair of keys deleted or replaced by
@@ -247,15 +247,15 @@ class Stage:
             )
         ]
         try:
-            self.open(program, path)
+            self.open(program, pathlib.Path(contract_path).parent / "lua", path)
         except BaseException:
             self.stop()
             raise
 
-    def open(self, program, path):
+    def open(self, program, scripts, path):
         instructions.wait_for(lambda: listens(path), "redis-server")
         self.proxy = Proxy(self.folder.name)
-        for source in (ROOT / "build/generated/lua").glob("*.lua"):
+        for source in scripts.glob("*.lua"):
             self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
         http_path = f"{self.folder.name}/http"
         command = [program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"]
