@@ -368,3 +368,53 @@ TEST(a_large_filter_is_deleted_whole)
 	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
 	assert_int_equal(server_keys(&redis), 0);
 }
+
+/*
+ * ceil(-n ln(p/2) / (ln 2)^2) bits and round(-log2(p/2)) hashes, since the first layer has half the
+ * promised rate.
+ */
+TEST(a_filter_is_sized_by_the_textbook)
+{
+	static const struct {
+		const char *body;
+		int64_t bits, hashes;
+	} rows[] = {
+		{ "{\"capacity\":1000000,\"error_rate\":0.01}", 11027754, 8 },
+		{ "{\"capacity\":1000,\"error_rate\":0.001}", 15821, 11 },
+		{ "{\"capacity\":100000000,\"error_rate\":0.000001}", 3019787018, 21 },
+		{ "{\"capacity\":100000,\"error_rate\":0.5}", 288540, 2 },
+		{ "{\"capacity\":1,\"error_rate\":0.01}", 1024, 8 }, /* with fewer bits the rate is random */
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct answer a = put("sized", rows[i].body);
+		assert_int_equal(int_at(a, "/bits"), rows[i].bits);
+		assert_int_equal(int_at(a, "/hashes"), rows[i].hashes);
+		assert_status(http(client, "DELETE", "/bloom/sized", NULL), 204);
+	}
+}
+
+TEST(a_hash_that_is_no_filter_stays)
+{
+#define HEAD "HSET p:bloom:{f} capacity 1 error_rate 0.1 "
+	static const char *const foreign[] = {
+		"HSET p:bloom:{f} a b",     HEAD "layers 1 segments 0",           HEAD "layers 9999999 segments 0",
+		HEAD "layers x segments 0", HEAD "layers 1 segments 0 layer:1 0", HEAD "layers 1 segments 0 layer:1 %s"
+	};
+
+	for (size_t i = 0; i < COUNT(foreign); i++) {
+		server_command(&redis, foreign[i], "9999999999 4 1 0 0"); /* more bits than a filter may have */
+		char *before = server_picture(&redis);
+		assert_problem(get("/bloom/f"), 500, "foreign_key", "none");
+		assert_problem(put("f", "{}"), 500, "foreign_key", "none");
+		assert_problem(http(client, "PATCH", "/bloom/f", "{\"ttl_ms\":1}"), 500, "foreign_key", "none");
+		assert_problem(http(client, "DELETE", "/bloom/f", NULL), 500, "foreign_key", "none");
+		assert_problem(post("/bloom/f/add", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
+		assert_problem(post("/bloom/f/lookup", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
+		char *after = server_picture(&redis);
+		assert_string_equal(after, before);
+		free(before);
+		free(after);
+		stage_forget(NULL);
+	}
+}

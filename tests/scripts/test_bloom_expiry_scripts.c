@@ -59,38 +59,3 @@ TEST(later_segments_expire_with_the_filter)
 	filter_add(17, 5, 20, added);
 	all_expire_at(2, at);
 }
-
-TEST(a_filter_that_is_put_again_gets_another_expiry)
-{
-	char added[20];
-
-	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
-	filter_add(18, 0, 20, added);
-	unchanged(&r, {
-		run(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "60000"));
-		assert_int_equal(outcome(&r), BLOOM_PUT_MORE_KEYS);
-		assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 2);
-		run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.02", "60000"));
-		assert_int_equal(outcome(&r), BLOOM_PUT_OTHER);
-	});
-	run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "60000"));
-	assert_int_equal(outcome(&r), BLOOM_PUT_KNOWN);
-	all_expire_at(2, item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS));
-	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_KNOWN);
-	all_expire_at(2, -1);
-	assert_int_equal(filter_found(18, 0, 20), 20);
-}
-
-TEST(an_expired_filter_leaves_nothing)
-{
-	char added[20];
-
-	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
-	filter_add(19, 0, 20, added);
-	assert_int_equal(filter_patch(2, "1"), 1);
-	wait_until(server_keys(&r) == 0, 5000);
-	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
-	filter_add(19, 0, 1, added);
-	assert_int_equal(added[0], '1');
-	all_expire_at(1, -1);
-}

@@ -1,6 +1,6 @@
 /*
  * The Bloom filter scripts on a real Redis: bit for bit as the model does (bloom_model.h), the
- * promised error rate, segments, the bounds of a call, and refusals.
+ * promised error rate, segments, the bounds of a call, and lost segments.
  */
 #include "bloom_filter.h"
 #include "bloom_model.h"
@@ -8,11 +8,7 @@
 #include "script_stage.h"
 #include "test.h"
 
-#define RECORD "p:idem:{f}:k"
-
 enum { SEGMENT_BYTES = 1048576, BITS_A_CALL = 160 };
-
-/* ---- Making and looking ---- */
 
 #define LAYERS(count) (BLOOM_FILTER_LAYERS + BLOOM_LAYER_ITEMS * (count))
 #define LAYER(number, item) (LAYERS((number)-1) + BLOOM_LAYER_##item)
@@ -26,76 +22,6 @@ static void layer_is(size_t number, int64_t bits, int64_t hash_count, int64_t ca
 }
 
 SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
-
-TEST(a_filter_is_sized_by_the_textbook)
-{
-	static const struct {
-		const char *capacity, *error_rate;
-		int64_t bits, hashes;
-	} rows[] = {
-		/*
-		 * ceil(-n ln(p/2) / (ln 2)^2) and round(-log2(p/2)), since the first layer has half
-		 * the promised rate
-		 */
-		{ "1000000", "0.01", 11027754, 8 },
-		{ "1000", "0.001", 15821, 11 },
-		{ "100000000", "1e-06", 3019787018, 21 },
-		{ "100000", "0.5", 288540, 2 },
-		{ "1", "0.01", 1024, 8 }, /* the least bits: with fewer, the error rate is random */
-	};
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		script_stage_empty(NULL);
-		assert_int_equal(filter_put(rows[i].capacity, rows[i].error_rate), BLOOM_PUT_CREATED);
-		assert_int_equal(item_int(&r, BLOOM_FILTER_CAPACITY), atoll(rows[i].capacity));
-		assert_near(item_real(&r, BLOOM_FILTER_ERROR_RATE), atof(rows[i].error_rate), 0);
-		assert_int_equal(r.reply->elements, LAYERS(1));
-		layer_is(1, rows[i].bits, rows[i].hashes, atoll(rows[i].capacity), 0);
-		assert_int_equal(server_keys(&r), 1); /* the filter has no bits yet */
-		assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
-	}
-}
-
-TEST(a_filter_is_made_once)
-{
-	assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_CREATED);
-	unchanged(&r, {
-		assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_KNOWN);
-		layer_is(1, 11028, 8, 1000, 0);
-		assert_int_equal(filter_put("1000", "0.010000000000000002"), BLOOM_PUT_OTHER);
-		assert_int_equal(filter_put("1001", "0.01"), BLOOM_PUT_OTHER);
-		assert_int_equal(item_int(&r, BLOOM_FILTER_CAPACITY), 1000);
-	});
-}
-
-TEST(what_was_never_made_is_not_there)
-{
-	unchanged(&r, {
-		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-		assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
-		assert_int_equal(filter_found(1, 0, 100), 0);
-		run(&r, &bloom_delete_script, filter_keys(1), ARGS());
-		assert_int_equal(outcome(&r), BLOOM_DELETE_ABSENT);
-		assert_int_equal(filter_patch(1, "60000"), BLOOM_PATCH_ABSENT);
-	});
-}
-
-/* The first add makes the filter with the defaults of PUT, and adds its name to the index. */
-TEST(the_first_add_makes_the_filter)
-{
-	char added[2];
-
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(1, 0, 2, "0"), RECORD, FINGERPRINT_A);
-	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_CREATED);
-	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0); /* nothing was added yet */
-	unchanged(&r, {
-		assert_int_equal(filter_put("10000", "0.01"), BLOOM_PUT_KNOWN);
-		layer_is(1, 110278, 8, 10000, 0);
-	});
-	filter_add(1, 0, 2, added);
-	assert_memory_equal(added, "11", 2);
-	assert_int_equal(filter_found(1, 0, 100), 2);
-	assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
-}
 
 /* ---- Against the model ---- */
 
@@ -307,27 +233,6 @@ TEST(a_full_layer_ends_a_call)
 	layer_is(2, 1024, 9, 6, 2);
 }
 
-/*
- * A filter of 3 * 10^9 bits cannot have a second layer. The test sets its item count by hand, so
- * the bits were never set.
- */
-TEST(the_largest_filter_is_full_at_last)
-{
-	static char text[360][32];
-	static const char *all[362] = { FILTER };
-
-	for (int i = 0; i < 360; i++) {
-		snprintf(text[i], sizeof(text[i]), FILTER ":%d", i);
-		all[i + 1] = text[i];
-	}
-	assert_int_equal(filter_put("100000000", "0.000001"), BLOOM_PUT_CREATED);
-	server_command(&r, "HSET " FILTER " layer:1 %s", "3019787018 21 100000000 100000000 1509897187");
-	unchanged(&r, {
-		run_with_record(&r, &bloom_item_add_script, all, filter_hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
-		assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_FULL);
-	});
-}
-
 /* ---- Deleting ---- */
 
 /* The 90.6 million bits are eleven segments. One step frees eight of them. */
@@ -391,52 +296,7 @@ TEST(bits_left_behind_are_not_taken_over)
 	assert_int_equal(filter_found(13, 0, 49), 0);
 }
 
-/* ---- Replays ---- */
-
-TEST(each_part_is_done_once)
-{
-	char added[20];
-
-	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
-	filter_add(14, 0, 3, added);
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
-			FINGERPRINT_A);
-	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
-	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
-	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
-	wait_until(server_now_ms(&r) > now_ms, 5000);
-	unchanged(&r, {
-		run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
-				FINGERPRINT_A);
-		assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
-		assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
-	});
-	/* The script runs a part that failed the first time. All parts expire together. */
-	server_command(&r, "PEXPIRE " RECORD " 5000");
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD,
-			FINGERPRINT_A);
-	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
-	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
-	/*
-	 * A request with the same key and another body is refused, even for a part that the first
-	 * body did not have.
-	 */
-	unchanged(&r, {
-		run_with_record_fails(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "0"), RECORD,
-				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
-		run_with_record_fails(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "60"), RECORD,
-				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
-	});
-	/* A reply that only prepares the filter is not recorded. */
-	server_command(&r, "DEL " FILTER);
-	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD,
-			FINGERPRINT_A);
-	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN);
-	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
-}
-
-/* ---- Foreign keys ---- */
+/* ---- Lost segments ---- */
 
 static void all_are_refused(void)
 {
@@ -445,30 +305,6 @@ static void all_are_refused(void)
 		run_fails(&r, &bloom_item_lookup_script, filter_keys(2), filter_hashes(15, 0, 5, NULL), "WRONGTYPE");
 		run_fails(&r, &bloom_patch_script, filter_keys(2), ARGS("60000"), "WRONGTYPE");
 	});
-}
-
-TEST(a_foreign_key_stays_as_it_is)
-{
-#define HEAD "HSET " FILTER " capacity 1 error_rate 0.1 "
-	static const char *const foreign[] = {
-		"SET " FILTER " x",
-		"HSET " FILTER " a b",
-		HEAD "layers 1 segments 0",
-		HEAD "layers 9999999 segments 0",
-		HEAD "layers x segments 0",
-		HEAD "layers 1 segments 0 layer:1 0",
-		HEAD "layers 1 segments 0 layer:1 %s",
-	};
-	for (size_t i = 0; i < COUNT(foreign); i++) {
-		script_stage_empty(NULL);
-		server_command(&r, foreign[i], "9999999999 4 1 0 0"); /* more bits than a filter may have */
-		all_are_refused();
-		unchanged(&r, {
-			run_fails(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "null"), "WRONGTYPE");
-			run_fails(&r, &bloom_get_script, KEYS(FILTER), ARGS(), "WRONGTYPE");
-			run_fails(&r, &bloom_delete_script, filter_keys(1), ARGS(), "WRONGTYPE");
-		});
-	}
 }
 
 /*
