@@ -132,3 +132,20 @@ TEST(a_retry_of_a_confirmed_claim_gets_it)
 	assert_int_equal(int_at(a, "/ttl_ms"), 0);
 	assert_counts(4, 0, 1);
 }
+
+/* An id has the instant at which its hold ends: an id of a past instant may have been a claim. */
+TEST(claims_that_never_were)
+{
+	static const struct {
+		const char *id, *code;
+		int status;
+	} rows[] = { { "1.a", "claim_expired", 410 },
+		     { "99999999999999.a", "claim_expired", 410 },
+		     { "x", "not_found", 404 } };
+
+	configure("{\"stock\":5}");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_problem(confirm(rows[i].id), rows[i].status, rows[i].code, "none");
+		assert_problem(release(rows[i].id), rows[i].status, rows[i].code, "none");
+	}
+}

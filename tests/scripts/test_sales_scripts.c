@@ -242,22 +242,6 @@ TEST(a_sale_opens_and_closes_to_the_millisecond)
 	assert_int_equal(confirm(id), 1); /* claims may still be confirmed */
 }
 
-TEST(a_hold_ends_to_the_millisecond)
-{
-	char id[40];
-
-	configure(0, 0, 100000, 0, 1);
-	for (int i = 0; i < 400; i++) {
-		assert_int_equal(claim("u", 1, id), 1);
-		int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS),
-			outcome = i % 2 ? confirm(id) : release(id);
-		bool has_ended = item_int(&r, REPLY_NOW_MS) >= ends_at;
-		assert_int_equal(outcome, !has_ended ? 1
-					  : i % 2    ? SALE_CLAIM_CONFIRM_EXPIRED
-						     : SALE_CLAIM_RELEASE_EXPIRED);
-	}
-}
-
 SUITE(.name = "by clock", .open = script_stage_open_by_clock, .close = script_stage_close, .after = script_stage_empty);
 
 /*
@@ -321,60 +305,6 @@ TEST(a_limit_waits_for_what_is_not_settled)
 }
 
 SUITE(.open = script_stage_open, .close = script_stage_close, .after = script_stage_empty);
-
-TEST(what_is_missing_has_an_outcome)
-{
-	char id[40];
-
-	unchanged(&r, claim("u", 1, id));
-	assert_int_equal(claim("u", 1, id), SALE_CLAIM_ACQUIRE_NO_SALE);
-	assert_int_equal(look(), SALE_GET_ABSENT);
-	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_NO_SALE);
-	assert_int_equal(release("1.a"), SALE_CLAIM_RELEASE_NO_SALE);
-	configure(0, 0, 5, 0, 60000);
-	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_EXPIRED); /* its hold ended long ago */
-	assert_int_equal(confirm("99999999999999.a"), SALE_CLAIM_CONFIRM_EXPIRED);
-	assert_int_equal(confirm("x"), SALE_CLAIM_CONFIRM_ABSENT);
-	assert_int_equal(confirm(""), SALE_CLAIM_CONFIRM_ABSENT);
-	assert_int_equal(release("1.a"), SALE_CLAIM_RELEASE_EXPIRED);
-	assert_int_equal(release("99999999999999.a"), SALE_CLAIM_RELEASE_EXPIRED);
-	assert_int_equal(release("x"), SALE_CLAIM_RELEASE_ABSENT);
-}
-
-TEST(a_replay_gets_the_first_claim)
-{
-	char id[40];
-
-	configure(0, 0, 2, 0, 60000);
-	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS(i ? "b" : "a", "u", "1"), "p:idem:{k}",
-				FINGERPRINT_A);
-		assert_int_equal(outcome(&r), 1);
-		if (i == 0)
-			snprintf(id, sizeof(id), "%s", item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM));
-		assert_string_equal(item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM), id);
-	}
-	assert_int_equal(confirm(id), 1);
-	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("b", "u", "1"), "p:idem:{k}", FINGERPRINT_A);
-	assert_string_equal(item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM), id);
-	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("c", "u", "1"), "p:idem:{l}", FINGERPRINT_A);
-	snprintf(id, sizeof(id), "%s", item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM));
-	assert_int_equal(release(id), 1);
-	unchanged(&r, run_with_record_ended(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("d", "u", "1"),
-					    "p:idem:{l}", FINGERPRINT_A));
-}
-
-TEST(a_new_sale_has_nothing_of_the_old_one)
-{
-	char id[40];
-
-	configure(0, 0, 5, 1, 60000);
-	claim("u", 1, id);
-	server_command(&r, "DEL " S);
-	assert_int_equal(configure(0, 0, 5, 1, 60000), SALE_PUT_NEW);
-	assert_int_equal(confirm(id), SALE_CLAIM_CONFIRM_EXPIRED);
-	assert_int_equal(claim("u", 1, id), 1);
-}
 
 /* The existing keys expire at the instant `at`. -1: they do not expire. */
 static void assert_expiry(int64_t at, int keys)
@@ -447,27 +377,4 @@ TEST(a_sale_with_many_claims_is_deleted_in_no_time)
 	assert_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_del:"));
 	run(&r, &sale_delete_script, SALE_KEYS, ARGS());
 	assert_int_equal(outcome(&r), SALE_DELETE_ABSENT);
-}
-
-/* (Keys of other types: test_redis_replies.py.) There is also a hold to settle. */
-TEST(a_foreign_hash_stays_as_it_is)
-{
-	char id[40] = "";
-
-	configure(0, 0, 5, 0, 1);
-	claim("u", 1, id);
-	int64_t claimed_ms = server_now_ms(&r);
-	wait_until(server_now_ms(&r) > claimed_ms + 1, 1500);
-	server_command(&r, "DEL " S);
-	server_command(&r, "HSET " S " a b");
-	unchanged(&r, {
-		run_fails(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("a", "u", "1"), "WRONGTYPE");
-		run_fails(&r, &sale_get_script, SALE_KEYS, ARGS(), "WRONGTYPE");
-		run_fails(&r, &sale_claim_confirm_script, SALE_KEYS, ARGS(id), "WRONGTYPE");
-		run_fails(&r, &sale_claim_release_script, SALE_KEYS, ARGS(id), "WRONGTYPE");
-		run_fails(&r, &sale_put_script, SALE_KEYS, ARGS("0", "0", "1", "0", "1", "0"), "WRONGTYPE");
-		run_fails(&r, &sale_patch_script, SALE_KEYS, ARGS("", "", "1", "", "", ""), "WRONGTYPE");
-		run_fails(&r, &sale_delete_script, SALE_KEYS, ARGS(), "WRONGTYPE");
-		run_fails(&r, &sale_claim_list_script, SALE_KEYS, ARGS("0", "9"), "WRONGTYPE");
-	});
 }
