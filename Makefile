@@ -116,7 +116,8 @@ test: packages-test ## all tests, on real redis-servers; LTO=ON: of the program 
 
 # The tests of one pattern or of several, by the folders in handlers/: the scripts, the examples and
 # the tests of the API on one server and on a Cluster, the page; the tests that have a row for each
-# kind; what the answers and the contract have of each other; and the lints.
+# kind; what the answers and the contract have of each other; and the lints of what has changed since
+# they last passed.
 check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@for x in $(or $(PATTERN),''); do test -n "$$x" -a -d "handlers/$$x" || { \
 		echo "make check PATTERN=x needs a folder handlers/x; these exist:"; ls -d handlers/*/ | cut -d/ -f2; exit 2; }; done
@@ -127,7 +128,7 @@ check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 		'^(scripts|api|cluster)/test_($(ANY))(_|$$)|^examples(_cluster|_replica)?/($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
 	@for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
 		build/exchanges/*.jsonl || exit 1; done
-	@tools/lint/run
+	@tools/lint/run --changed
 check: ANY = $(subst $(SPACE),|,$(strip $(PATTERN)))
 SPACE := $() $()
 
@@ -215,7 +216,8 @@ alarms: packages-alarms build ## no false alarm in ten minutes of healthy load: 
 alarms-selftest: packages-alarms build ## whether false alarms would be seen
 	@tests/alarms/run --seconds 100 --selftest --report build/alarms-selftest.json
 
-lint: packages-lint build ## all lints
+# The lints build what they read, in the build of the tests if there is one.
+lint: packages-lint ## all lints
 	@tools/lint/run
 
 bench: packages-bench bench/peers/node_modules/.package-lock.json build ## compare with peers, in ten minutes

@@ -36,7 +36,7 @@ INSTEAD = {
 CALL = re.compile(r"(?<![\w.>])(" + "|".join(INSTEAD) + r")\s*\(")
 
 lint = tree.Lint("Call what the finding names. The rule: INSTEAD of tools/lint/banned.py.")
-for path in tree.files("service", ".c", ".h", ".def") + tree.files("handlers", ".c", ".h"):
+for path in tree.given("service", ".c", ".h", ".def") + tree.given("handlers", ".c", ".h"):
     code = tree.code_of(path.read_text())
     for call in CALL.finditer(code):
         name = call.group(1)

@@ -55,7 +55,7 @@ def arguments(code, at):
 
 
 lint = tree.Lint("lua/counters/counter_get.lua keeps all the rules. They are: RULES of tools/lint/scripts.py.")
-for path in tree.files("lua", ".lua"):
+for path in tree.given("lua", ".lua"):
     text = path.read_text()
     code = code_of(text)
     contract = re.match(r"(?:--[^\n]+\n)*", text).group()
@@ -72,7 +72,7 @@ for path in tree.files("lua", ".lua"):
         key = (list(arguments(code, call.end())) + ["", ""])[1]
         if str(path) not in LED_BY_AN_INDEX and (re.search(JOINED, key) or key.startswith(("'", '"'))):
             lint.finding(path, tree.line_of(code, call.start()), "a key is built here: every key is declared in KEYS")
-for path in tree.files("handlers", ".c", ".h") + tree.files("service/call", ".c") + tree.files("tests/scripts", ".c"):
+for path in tree.given("handlers", ".c", ".h") + tree.given("service/call", ".c") + tree.given("tests/scripts", ".c"):
     code = tree.code_of(path.read_text())
     for found in POSITION.finditer(code):
         lint.finding(path, tree.line_of(code, found.start()), "a position in a reply: take its name from scripts.h")

@@ -8,7 +8,7 @@ import subprocess
 import tree
 
 lint = tree.Lint("Correct the syntax. The rule: a first line that names a shell or Python, tools/lint/syntax.py.")
-for path in tree.files():
+for path in tree.given():
     with path.open("rb") as file:
         first = file.readline(200)
     is_python = path.suffix == ".py" or re.match(rb"#!.*\bpython", first)

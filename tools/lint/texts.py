@@ -15,7 +15,7 @@ FORBIDDEN = [
 WITHOUT_TABS = {".lua", ".yaml", ".yml", ".json", ".py"}
 
 lint = tree.Lint("Do what the finding says. The rule: FORBIDDEN and WITHOUT_TABS of tools/lint/texts.py.")
-for path in tree.files():
+for path in tree.given():
     data = path.read_bytes()
     if b"\0" in data or not data:
         continue

@@ -26,6 +26,13 @@ def files(folder=".", *endings):
     return found
 
 
+def given(folder=".", *endings):
+    """The files that the command line names, or all files if it names none. tools/lint/run gives a
+    lint the changed files.
+    """
+    return [path for path in files(folder, *endings) if len(sys.argv) < 2 or str(path) in sys.argv[1:]]
+
+
 def is_shell(path):
     """Whether the file is a shell script, by its first line or its name."""
     with path.open("rb") as file:

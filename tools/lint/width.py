@@ -44,7 +44,7 @@ def check_page(path, text):
 
 
 lint = tree.Lint("Wrap comments at 100 columns, code at 120. The rule: PROSE and CODE of tools/lint/width.py.")
-for path in tree.files():
+for path in tree.given():
     if path.suffix == ".md" and path.name != "RELIABILITY.md":  # whose paragraphs are generated
         check_page(path, path.read_text())
     elif path.suffix in COMMENTS and str(path) not in GENERATED:
