@@ -431,6 +431,15 @@ def no_secret_in_a_query(c):
             yield node, f"the query parameter {node['name']} is a capability"
 
 
+def nothing_is_deprecated(c):
+    """The daemon does not send the headers Deprecation and Link that docs/reference.md promises for
+    a deprecated operation. `git log -S deprecation_announce` finds code that sends them.
+    """
+    for _, _, operation, _ in c.operations:
+        if "deprecated" in operation:
+            yield operation, f"{operation['operationId']}: a deprecated operation needs Deprecation and Link"
+
+
 def whole(c):
     """The contract has its version and a contact; pages and their assets are not part of it."""
     if "contact" not in c.doc["info"]:
@@ -477,6 +486,7 @@ RULES = (
     examples,
     problem_examples,
     no_secret_in_a_query,
+    nothing_is_deprecated,
     whole,
 )
 

@@ -53,9 +53,6 @@ CONTRACT = """paths:
         '200': {$ref: '#/components/responses/Stack'}
     get:
       operationId: stack_look
-      deprecated: true
-      x-deprecated-at: 2027-01-01
-      x-successor: /stacks/{name}/top
       x-effect: reads
       x-scope: 'stacks:{name}:read'
       responses:
@@ -98,14 +95,7 @@ components:
                    slot: {type: string, x-name: true, x-max-bytes: 9, x-part: vaults}}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
 x-synonyms: {items: [elements], b: [bee], stacks: [piles]}
-x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
 """
-# What the generator adds to a deprecated operation: a column in its row, and a header in each of
-# its responses.
-DEPRECATED = (
-    ("operations.c", '&(const struct deprecation){ "@1798761600", (const struct text[]){ { "stacks", 6 }, { "", 0 }, '),
-    ("openapi.json", '"204":{"description":"Empty.","headers":{"Deprecation":{"schema":{"type":"string"}}}}'),
-)
 # What the bundle makes of the shorter forms of openapi/.
 BUNDLED = [
     ("openapi.json", text)
@@ -230,15 +220,6 @@ WRONG = [
     ),
     ("x-replay: stack_full", "x-replay: stack_gone", r":6: .*x-replay names stack_gone, which x-problems lacks"),
     ("name: Idempotency-Key, in", "name: If-Match, in", r":6: .*x-replay is for operations that take an Idempotency-Key"),
-    ("      x-deprecated-at: 2027-01-01\n", "", r":37: .*deprecated: true needs x-deprecated-at and x-successor"),
-    ("      deprecated: true\n", "", r":37: .*deprecated: true needs x-deprecated-at and x-successor, and they need it"),
-    ("2027-01-01", "soon", r":37: .*x-deprecated-at must be a day, YYYY-MM-DD, not 'soon'"),
-    ("x-successor: /stacks/{name}/top", "x-successor: /heaps", r":37: .*x-successor must be a path of this contract"),
-    (
-        "x-successor: /stacks/{name}/top",
-        "x-successor: /{name}",
-        r":37: .*x-successor must be a path of this contract, not '/\{name\}'",
-    ),
     ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field, a value or a segment of a path 'c'"),
     ("not_found: there", "not_fond: there", r":\d+: the whole: errors.def has no code not_fond"),
     ("request_in_progress: ", "not_found: ", r":\d+: the whole: a code of this response has the status 404"),
@@ -332,14 +313,14 @@ def wrong_scripts():
 
 
 def missing():
-    """The items of DEPRECATED and BUNDLED that the generator does not write."""
+    """The items of BUNDLED that the generator does not write."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "openapi", "root.yaml")
         path.parent.mkdir()
         path.write_text(CONTRACT)
         openapi.main(path, folder)
-        written = {file: pathlib.Path(folder, file).read_text() for file, _ in DEPRECATED}
-        return [f"{file} lacks {text}" for file, text in [*DEPRECATED, *BUNDLED] if text not in written[file]]
+        written = {file: pathlib.Path(folder, file).read_text() for file, _ in BUNDLED}
+        return [f"{file} lacks {text}" for file, text in BUNDLED if text not in written[file]]
 
 
 def without_each(node, path=()):

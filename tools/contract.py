@@ -5,9 +5,8 @@ $ref points into the document itself. Parameters of a path are given to each of 
 schemas of lists are made of their items (x-list), and responses of problems are made whole
 (tools/problems.py). Common parts are added: x-every-operation to every operation,
 x-every-idempotent-success to each 2xx response of an operation that takes an Idempotency-Key,
-x-every-stale-response to each 2xx and 404 response of an operation with x-stale, and
-x-every-deprecated-response to each response of a deprecated operation. The body of a PATCH has both
-types of RFC 7396. Each mapping knows its file and line.
+and x-every-stale-response to each 2xx and 404 response of an operation with x-stale. The body of a
+PATCH has both types of RFC 7396. Each mapping knows its file and line.
 
 tools/contract.py prints the bundle as JSON. tools/reference.py writes it as openapi.yaml.
 """
@@ -227,8 +226,6 @@ def complete(root, operation, more):
         add_headers(root, operation, responses, "2", replayed)
     if operation.get("x-stale"):
         add_headers(root, operation, responses, ("2", "404"), more.get("x-every-stale-response", {}))
-    if operation.get("deprecated"):
-        add_headers(root, operation, responses, "", more.get("x-every-deprecated-response", {}))
     operation["responses"] = responses
 
 

@@ -36,17 +36,12 @@ optional members, a null in a body of POST or PUT counts as absent, unless they 
                         repeated request: done | current | window, or the problem once the grant
                         has ended. A response that lets a client proceed is never `done`.
     x-stale: true       of an operation that reads: a replica may serve it
-    x-deprecated-at, x-successor
-                        only of an operation with `deprecated: true`: the day since which it is
-                        deprecated, and the path that replaces it. The parameters of that path are
-                        the first parameters of the operation's own path.
     x-synonyms: {...}   of the document: a field, a value or a segment of a path, and the words of
                         other systems for it
     x-part: KIND        a name that is a part of a resource of this kind, such as a member. x-scope
                         must have a scope for a name of the kind. `none`: the name is of nothing in
                         Redis. Every name of a request that is not in x-scope must have x-part.
 """
-import datetime
 import pathlib
 import re
 import sys
@@ -413,30 +408,6 @@ class Contract:
             fail(name, f"x-replay names {kind}, which x-problems lacks")
         return "REPLAY_GRANT", f"P_{kind.upper()}"
 
-    def deprecation(self, path, op):
-        """As C: the day since which an operation is deprecated, and the path that replaces it."""
-        name, members = op["operationId"], [m for m in ("x-deprecated-at", "x-successor") if m in op]
-        if len(members) != (2 if op.get("deprecated") else 0):
-            fail(name, "deprecated: true needs x-deprecated-at and x-successor, and they need it")
-        if not members:
-            return "NULL"
-        try:
-            day = datetime.datetime.fromisoformat(f"{op['x-deprecated-at']}T00:00:00+00:00")
-        except ValueError:
-            fail(name, f"x-deprecated-at must be a day, YYYY-MM-DD, not {op['x-deprecated-at']!r}")
-        if op["x-successor"] not in self.doc["paths"]:
-            fail(name, f"x-successor must be a path of this contract, not {op['x-successor']!r}")
-        segments = op["x-successor"].strip("/").split("/")
-        own = [s for s in path.split("/") if s.startswith("{")]
-        theirs = [s for s in segments if s.startswith("{")]
-        if theirs != own[: len(theirs)]:
-            fail(name, f"x-successor {op['x-successor']!r} needs the first parameters of {path}, in that order")
-        segments = c_texts(["" if s.startswith("{") else s for s in segments])
-        return (
-            f"&(const struct deprecation){{ {c_literal(f'@{int(day.timestamp())}')}, "
-            f"{segments}, {op['x-successor'].count('/')} }}"
-        )
-
     def kind(self, name, kind, fields):
         """The struct of the input of an operation with x-kind, and the call that runs it."""
         verb = name.removeprefix(f"{kind}_")
@@ -500,7 +471,6 @@ class Contract:
             f".takes_any = {str(any(f['any'] for f in fields)).lower()}, "
             f".merges = {str('application/merge-patch+json' in self.resolve(body or {}).get('content', {})).lower()},\n"
             f"\t  {self.scopes(op, fields)}\n"
-            f"\t  .deprecation = {self.deprecation(path, op)},\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
             f"\t  .replay = {replay}, .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "
             f".stale = {str(op.get('x-stale', False)).lower()}, "

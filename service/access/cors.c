@@ -13,7 +13,7 @@
 enum { MAX_ORIGINS = 64, METHODS_BYTES = 64, HEADERS_BYTES = 512 };
 
 const char cors_exposed[] =
-	"Accept-Patch, Allow, Deprecation, ETag, Idempotent-Replayed, Link, Location, Patternd-Source, RateLimit, "
+	"Accept-Patch, Allow, ETag, Idempotent-Replayed, Location, Patternd-Source, RateLimit, "
 	"RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
 	"X-Request-ID";
 

@@ -26,7 +26,6 @@
 #include "access/cors.h"
 #include "http/https.h"
 #include "process/metrics.h"
-#include "request/deprecation.h"
 #include "request/stream.h"
 
 enum {
@@ -319,7 +318,6 @@ bool http_response_send(struct client *c)
 	if (!response)
 		return false;
 	client_deadline_in(c, c->server->timeouts.write_ms);
-	deprecation_announce(req);
 	bool ok = add_headers(response, req) &&
 		  MHD_queue_response(c->connection, (unsigned)req->answer.status, response) == MHD_YES;
 	MHD_destroy_response(response);

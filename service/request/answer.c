@@ -129,7 +129,8 @@ void answer_header_int(struct request *req, const char *name, int64_t value)
 	answer_header_parts(req, name, &digits, 1);
 }
 
-struct text answer_path(struct request *req, const struct text *segments, size_t count)
+/* A path of these segments, percent-encoded; absent if memory ran out. */
+static struct text path_of(struct request *req, const struct text *segments, size_t count)
 {
 	struct text parts[2 * MAX_PATH_SEGMENTS];
 	size_t n = 0;
@@ -147,7 +148,7 @@ struct text answer_path(struct request *req, const struct text *segments, size_t
 
 void answer_location(struct request *req, const struct text *segments, size_t count)
 {
-	add_header(req, "Location", answer_path(req, segments, count));
+	add_header(req, "Location", path_of(req, segments, count));
 }
 
 void answer_retry_after_ms(struct request *req, int64_t ms)

@@ -44,12 +44,6 @@ void answer_header_int(struct request *req, const char *name, int64_t value);
 
 enum { MAX_PATH_SEGMENTS = 12 };
 
-/*
- * Returns a path of these segments, which it percent-encodes, in the request's arena; absent if
- * memory ran out.
- */
-struct text answer_path(struct request *req, const struct text *segments, size_t count);
-
 /* Adds Location with the path of the resource that a POST has made, before answer_end. */
 void answer_location(struct request *req, const struct text *segments, size_t count);
 

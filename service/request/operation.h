@@ -85,13 +85,6 @@ struct needed_scope {
 	bool when;
 };
 
-/* A deprecation of an operation. */
-struct deprecation {
-	const char *since;            /* a date as a structured field: "@1798761600" */
-	const struct text *successor; /* the path that replaces it; "" is a parameter, in the same order */
-	size_t segment_count;
-};
-
 /* One operation of the contract. */
 struct operation {
 	const char *id;
@@ -99,9 +92,8 @@ struct operation {
 	const struct text *segments; /* of its path; "" is a parameter */
 	const struct field *fields;  /* path parameters in the order of the path, then the other fields */
 	const struct needed_scope *scopes;
-	const struct deprecation *deprecation; /* NULL: it is not deprecated */
-	const char *media_type;                /* of its success response; NULL: it has no body */
-	const char *other_type;                /* a second media type that it can produce, or NULL */
+	const char *media_type; /* of its success response; NULL: it has no body */
+	const char *other_type; /* a second media type that it can produce, or NULL */
 	void (*run)(struct request *req, const void *input);
 	uint16_t input_size;
 	uint8_t segment_count, field_count;
