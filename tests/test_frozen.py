@@ -2,7 +2,8 @@
 """Checks that the interface on which clients rely is as tests/frozen.json has it: paths, methods,
 scopes, parameters, fields with their types, ranges and defaults, values of enumerations, statuses,
 headers, codes of problems, options, and the layout of keys. Additions pass, except a new field that
-a request must have. tests/test_frozen.py OPENAPI_JSON [--record]
+a request must have. The record has a line for each operation, component, code and option.
+tests/test_frozen.py OPENAPI_JSON [--record]
 
 Until the first release a deliberate change is recorded, in the commit that states why. After the
 release the content of the file stays for all of 1.x.
@@ -49,40 +50,43 @@ LAYOUT = re.compile(r"^local LAYOUT = '(\d+)'", re.M)
 
 
 class Contract:
-    """The contract as {address: value}. Named components are listed once."""
+    """The contract as {thing: {promise: value}}, where a thing is an operation or a named
+    component. A value is a text, or a list of which each element is a promise.
+    """
 
     def __init__(self, document):
-        self.components, self.rows = document["components"], {}
+        self.components, self.things = document["components"], {}
         self.of_requests = set()  # the schemas of request bodies
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
-                self.operation(f"{method.upper()} {path}", operation)
+                self.operation(self.thing(f"{method.upper()} {path}"), operation)
         for name, parameter in self.components["parameters"].items():
-            self.parameter(f"parameter {name}", parameter)
+            self.parameter(self.thing(f"parameter {name}"), parameter)
         for name, response in self.components["responses"].items():
-            self.response(f"response {name}", response)
+            self.response(self.thing(f"response {name}"), "answer", response)
         for name, header in self.components["headers"].items():
-            self.schema(f"header {name}", header["schema"])
+            self.schema(self.thing(f"header {name}"), "value", header["schema"])
         for name, schema in self.components["schemas"].items():
-            self.schema(f"schema {name}", schema)
+            self.schema(self.thing(f"schema {name}"), "", schema)
 
-    def operation(self, at, operation):
+    def thing(self, name):
+        return self.things.setdefault(name, {})
+
+    def operation(self, rows, operation):
         for member in ("operationId", "x-scope", "x-effect", "x-replay", "x-stale", "security"):
             if member in operation:
-                self.rows[f"{at}: {member}"] = operation[member]
-        for code in operation.get("x-problems", []):
-            self.rows[f"{at}: problem {code}"] = True
-        for parameter in operation.get("parameters", []):
-            if "$ref" in parameter:
-                self.rows[f"{at}: {name_of(parameter)}"] = True
-            else:
-                self.parameter(f"{at}: parameter", parameter)
+                rows[member] = text_of(operation[member])
+        parameters = operation.get("parameters", [])
+        rows["parameters"] = [text_of(p["$ref"]) for p in parameters if "$ref" in p]
+        for parameter in (p for p in parameters if "$ref" not in p):
+            self.parameter(rows, parameter)
         body = operation.get("requestBody", {})
         for kind, content in body.get("content", {}).items():
-            self.schema(f"{at}: body {kind}", content["schema"], body.get("required", False))
+            self.schema(rows, f"body {kind}", content["schema"], body.get("required", False))
             self.note_request(content["schema"])
+        rows["problems"] = operation.get("x-problems", [])
         for status, response in operation["responses"].items():
-            self.response(f"{at}: {status}", response)
+            self.response(rows, status, response)
 
     def note_request(self, node):
         if isinstance(node, list):
@@ -96,68 +100,71 @@ class Contract:
             for value in node.values():
                 self.note_request(value)
 
-    def parameter(self, at, parameter):
-        at = f"{at} {parameter['in']} {parameter['name']}"
-        self.schema(at, parameter["schema"], parameter.get("required", False))
+    def parameter(self, rows, parameter):
+        at = f"{parameter['in']} {parameter['name']}"
+        self.schema(rows, at, parameter["schema"], parameter.get("required", False))
 
-    def response(self, at, response):
-        self.rows[at] = response["$ref"] if "$ref" in response else True
-        for name, header in response.get("headers", {}).items():
-            self.rows[f"{at} header {name}"] = header.get("$ref", True)
+    def response(self, rows, at, response):
+        rows[at] = text_of(response.get("$ref", ""))
+        headers = response.get("headers", {}).items()
+        rows[f"{at} headers"] = [f"{name} {text_of(header.get('$ref', ''))}".strip() for name, header in headers]
         for kind, content in response.get("content", {}).items():
-            self.schema(f"{at} {kind}", content["schema"])
+            self.schema(rows, f"{at} {kind}", content["schema"])
 
-    def schema(self, at, schema, required=None):
-        """`required` is None if the schema is not a member."""
-        row = {member: schema[member] for member in ("type", "$ref", *BOUNDS) if member in schema}
-        if required is not None:
-            row["required"] = required
-        self.rows[at] = row
-        for value in schema.get("enum", []):
-            self.rows[f"{at} = {json.dumps(value)}"] = True
+    def schema(self, rows, at, schema, is_required=False):
+        row = [f"{member}={text_of(schema[member])}" for member in BOUNDS if member in schema]
+        named = [text_of(schema[member]) for member in ("type", "$ref") if member in schema]
+        rows[at] = " ".join([*named, *row, *(["required"] if is_required else [])])
+        rows[f"{at} values"] = [text_of(value) for value in schema.get("enum", [])]
         for name, member in schema.get("properties", {}).items():
-            self.schema(f"{at} /{name}", member, name in schema.get("required", []))
+            self.schema(rows, f"{at}/{name}", member, name in schema.get("required", []))
         for member, key in (("items", "[]"), ("additionalProperties", "{}")):
             if isinstance(schema.get(member), dict):
-                self.schema(f"{at} {key}", schema[member])
+                self.schema(rows, f"{at}{key}", schema[member])
         for member in ("allOf", "anyOf", "oneOf"):
             for i, one in enumerate(schema.get(member, [])):
-                self.schema(f"{at} {member} {i}", one)
+                self.schema(rows, f"{at} {member} {i}", one)
 
 
-def name_of(reference):
-    return " ".join(reference["$ref"].split("/")[-2:])
+def text_of(value):
+    if isinstance(value, str):
+        return re.sub("^#/components/(schemas|parameters|responses|headers)/", "", value)
+    return json.dumps(value)
 
 
 def now(contract):
-    rows = contract.rows
+    """All that is promised: the contract, options, problems and the layout of keys."""
+    options, codes = {}, {}
     for kind, flag, rest in OPTION.findall((TOP / "service/process/options.def").read_text()):
         # In a row the default follows the name of the argument. A choice has no argument, and a
         # flag has neither.
         texts = re.findall(r'"([^"]*)"|([^\s",][^",]*)', rest.rsplit(")", 1)[0])
         texts = [text or plain.strip() for text, plain in texts]
         at = {"TEXT": 1, "SECRET": 1, "INT": 1, "CHOICE": 0}.get(kind)
-        rows[f"option --{flag}"] = {"kind": kind.lower()} | ({} if at is None else {"default": texts[at]})
+        options[f"option --{flag}"] = {kind.lower(): "" if at is None else texts[at]}
     for code, status, effect, retry in PROBLEM.findall((TOP / "service/request/errors.def").read_text()):
-        rows[f"code {code}"] = {"status": int(status), "effect": effect.lower(), "retry": retry.lower()}
-    rows["layout of queues"] = LAYOUT.search((TOP / "lua/queues/lib_queue.lua").read_text())[1]
+        codes[f"code {code}"] = {"status": status, "effect": effect.lower(), "retry": retry.lower()}
+    layout = LAYOUT.search((TOP / "lua/queues/lib_queue.lua").read_text())[1]
     kinds = re.findall(r'#define KEY_\w+\s*\\?\s*"(\w+)"', (TOP / "handlers/common/kinds.h").read_text())
-    return rows | {f"keys {kind}": True for kind in kinds}
+    return contract.things | options | codes | {"keys": {"kinds": kinds, "layout of queues": layout}}
 
 
-def broken(frozen, contract, rows):
-    for at, was in frozen.items():
-        if at not in rows:
-            yield f"{at} is gone"
-        elif rows[at] != was:
-            yield f"{at} was {json.dumps(was)} and is {json.dumps(rows[at])}"
-    for at, row in rows.items():
-        parent, _, _ = at.rpartition(" /")
-        is_request = ": body " in at or at.split()[1].rstrip(":") in contract.of_requests
-        # The row of a schema is a dictionary; a value of an enumeration is `True`.
-        is_required = isinstance(row, dict) and row.get("required")
-        if at not in frozen and parent in frozen and is_request and is_required:
-            yield f"{at} is new, and requests without it are refused"
+def broken(frozen, contract, things):
+    for thing, promises in frozen.items():
+        for promise, was in promises.items():
+            at, current = f"{thing}: {promise}", things.get(thing, {}).get(promise)
+            if isinstance(was, list):
+                yield from (f"{at} {one} is gone" for one in was if one not in (current or []))
+            elif current is None:
+                yield f"{at} is gone"
+            elif current != was:
+                yield f"{at} was '{was}' and is '{current}'"
+    for thing, promises in things.items():
+        for promise, value in promises.items():
+            is_request = promise.startswith("body ") or thing.removeprefix("schema ") in contract.of_requests
+            is_new = promise not in frozen.get(thing, {}) and promise.rpartition("/")[0] in frozen.get(thing, {})
+            if is_request and is_new and f" {value}".endswith(" required"):
+                yield f"{thing}: {promise} is new, and requests without it are refused"
 
 
 def changed(document, change):
@@ -165,7 +172,7 @@ def changed(document, change):
     after = copy.deepcopy(document)
     change(after)
     before, contract = Contract(document), Contract(after)
-    return list(broken(before.rows, contract, contract.rows))
+    return list(broken(before.things, contract, contract.things))
 
 
 def check_itself(document):
@@ -206,12 +213,13 @@ def check_itself(document):
 document = json.loads(pathlib.Path(sys.argv[1]).read_text())
 check_itself(document)
 contract = Contract(document)
-rows = now(contract)
+things = now(contract)
 if "--record" in sys.argv:
-    lines = ",\n".join(f"{json.dumps(at)}: {json.dumps(rows[at])}" for at in sorted(rows))
+    kept = {thing: {promise: value for promise, value in rows.items() if value != []} for thing, rows in things.items()}
+    lines = ",\n".join(f"{json.dumps(thing)}: {json.dumps(kept[thing])}" for thing in sorted(kept))
     RECORD.write_text("{\n" + lines + "\n}\n")
-    sys.exit(f"recorded {len(rows)} rows")
-faults = list(broken(json.loads(RECORD.read_text()), contract, rows))
+    sys.exit(f"recorded {len(things)} things")
+faults = list(broken(json.loads(RECORD.read_text()), contract, things))
 for fault in faults:
     print(fault)
 if faults:
