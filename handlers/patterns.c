@@ -1,4 +1,3 @@
-/* patterns: see patterns.h. */
 #include "patterns.h"
 
 #include "daemon/history.h"

@@ -1,9 +1,9 @@
 /*
  * bitmaps: bits in Redis strings: whole bitmaps, single bits, counts and positions, and integers of
  * up to 64 bits. Each operation is one script (lua/bitmaps/bitmap_*.lua), but a large range is
- * counted or searched in steps, so that Redis is not blocked. Only the scripts decide how far a
- * step goes. Bytes are read with GETRANGE itself, right after the expiry: a script that returns
- * both blocks Redis for 1 ms per MiB, GETRANGE for 20 us.
+ * counted or searched in steps, so that Redis is not blocked. Bytes are read with GETRANGE itself,
+ * right after the expiry: a script that returns both blocks Redis for 1 ms per MiB, GETRANGE for 20
+ * us.
  *
  * --max-bitmap-bytes bounds what a write may create. Reads need no bound, since they create
  * nothing.

@@ -1,4 +1,3 @@
-/* allowance: see allowance.h. */
 #include "common/allowance.h"
 
 #include <stddef.h>

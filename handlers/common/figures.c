@@ -1,4 +1,3 @@
-/* figures: see common/figures.h. */
 #include "common/figures.h"
 
 #include "call/measure.h"

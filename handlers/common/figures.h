@@ -1,7 +1,4 @@
-/*
- * figures: GET .../history of one name: samples of its figures (process/named.h). It must not know
- * what a figure means.
- */
+/* figures: GET .../history of one name: samples of its figures (process/named.h). */
 #ifndef PATTERND_FIGURES_H
 #define PATTERND_FIGURES_H
 

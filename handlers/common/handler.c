@@ -1,4 +1,3 @@
-/* handler: see handler.h. */
 #include "common/handler.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /*
  * history: samples of the daemon's own figures over the last five minutes, for GET /info/history.
- * It must not know the pages.
  */
 #ifndef PATTERND_HISTORY_H
 #define PATTERND_HISTORY_H

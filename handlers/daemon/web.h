@@ -1,6 +1,6 @@
 /*
  * web: serves the pages /ui and /docs, and redirects / to one of them. The files of web/ and of npm
- * packages are part of the program (tools/embed_web.py). It must not know what the pages ask.
+ * packages are part of the program (tools/embed_web.py).
  */
 #ifndef PATTERND_WEB_H
 #define PATTERND_WEB_H

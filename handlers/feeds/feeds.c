@@ -1,8 +1,7 @@
 /*
  * feeds: capped streams of JSON values, the newest first. Each operation is one script
- * (lua/feeds/feed_*.lua). Only a feed that must drop many items at once takes several calls. Only
- * the scripts decide how many items are dropped. An id is the id in the stream, "<ms>-<number>". A
- * cursor is the id of the last item of a page.
+ * (lua/feeds/feed_*.lua). Only a feed that must drop many items at once takes several calls. An id
+ * is the id in the stream, "<ms>-<number>". A cursor is the id of the last item of a page.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * geo_call: what the files of geo share: calls for sets, which are split into cells
- * (lua/geo/lib_geo_cells.lua). It must not know the operations.
+ * (lua/geo/lib_geo_cells.lua).
  *
  *	void geo_member_put(req, in) { if (!geo_begin(req)) return; ...; geo_send(req, c, on_put); }
  *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }

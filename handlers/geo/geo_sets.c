@@ -1,7 +1,4 @@
-/*
- * geo_sets: whole geo sets: PUT, PATCH, GET and DELETE of one, and their list. This file must not
- * know members (geo/geo.c).
- */
+/* geo_sets: whole geo sets: PUT, PATCH, GET and DELETE of one, and their list. */
 #include <inttypes.h>
 
 #include "geo/geo_call.h"

@@ -1,7 +1,4 @@
-/*
- * names: rebuilds the indexes of names, which the lists of patterns are read from. This file must
- * not know how an index is stored (call/name_index.h).
- */
+/* names: rebuilds the indexes of names, which the lists of patterns are read from. */
 #include "call/name_rebuild.h"
 #include "common/handler.h"
 #include "common/kinds.h"

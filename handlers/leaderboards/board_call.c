@@ -1,4 +1,3 @@
-/* board_call: see leaderboards/board_call.h. */
 #include "leaderboards/board_call.h"
 
 #include "common/kinds.h"

@@ -1,6 +1,6 @@
 /*
  * board_call: what the handlers of leaderboards share: a board's keys, its dimensions, members of
- * answers. It must not know the operations.
+ * answers.
  */
 #ifndef PATTERND_BOARD_CALL_H
 #define PATTERND_BOARD_CALL_H

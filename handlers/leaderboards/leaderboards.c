@@ -1,8 +1,7 @@
 /*
  * leaderboards: whole boards: PUT, PATCH, GET and DELETE of one, and their list. Each is one script
  * (lua/leaderboards/leaderboard_*.lua), which is called again only while a board has members to
- * drop. Only the scripts choose these members. leaderboards/members.c has the members of boards,
- * leaderboards/board_merge.c merges boards.
+ * drop. leaderboards/members.c has the members of boards, leaderboards/board_merge.c merges boards.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

@@ -1,7 +1,7 @@
 /*
  * members: members of leaderboards, which are ranked by up to four scores: pages, counts and single
  * members. Each operation is one script (lua/leaderboards/leaderboard_member_*.lua,
- * leaderboard_neighbor_list.lua). Only the scripts rank members.
+ * leaderboard_neighbor_list.lua).
  *
  * The scripts return members in the form in which they are stored, so that Redis has no work with
  * them (leaderboards/board_call.h).

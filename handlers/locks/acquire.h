@@ -1,7 +1,4 @@
-/*
- * lock_acquire: acquires one lock, or several at once. It must not know how the grant is answered
- * (`acquired` of the acquisition), or locks on a quorum.
- */
+/* lock_acquire: acquires one lock, or several at once. */
 #ifndef PATTERND_LOCK_ACQUIRE_H
 #define PATTERND_LOCK_ACQUIRE_H
 

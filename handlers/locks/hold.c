@@ -1,6 +1,6 @@
 /*
  * lock_hold: POST /locks/{name}/hold: a lock that is held as long as its connection is open,
- * reported as server-sent events. It must not know how the lock is acquired (locks/acquire.h).
+ * reported as server-sent events.
  *
  * The daemon renews the lock after each third of its time to live. If it cannot, because it died or
  * Redis is not reachable, the lock expires. Each renewal is a request without a client.

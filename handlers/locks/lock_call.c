@@ -1,4 +1,3 @@
-/* lock_call: see locks/lock_call.h. */
 #include "locks/lock_call.h"
 
 const struct lock_safety lock_single = { "single", 1, 1 };

@@ -1,6 +1,5 @@
 /*
- * lock_call: what the handlers of locks share: tokens, keys, calls, members of answers. It must not
- * know the operations.
+ * lock_call: what the handlers of locks share: tokens, keys, calls, members of answers.
  *
  * Only the holder gets the token. Redis gets its digest and, for replays, the token masked by the
  * Idempotency-Key. This file must never pass a plain token to Redis or to the log.

@@ -1,6 +1,5 @@
 /*
  * lock_metrics: the counts and figures of single locks, which --metrics-names locks:GLOB selects.
- * It must not know how locks are acquired.
  */
 #ifndef PATTERND_LOCK_METRICS_H
 #define PATTERND_LOCK_METRICS_H

@@ -1,4 +1,3 @@
-/* lock_polls: see locks/lock_polls.h. */
 #include "locks/lock_polls.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * lock_polls: which locks the clients of this daemon ask for again and again. A client that does
- * not wait leaves no trace in Redis. It must not know scripts.
+ * not wait leaves no trace in Redis.
  */
 #ifndef PATTERND_LOCK_POLLS_H
 #define PATTERND_LOCK_POLLS_H

@@ -1,7 +1,4 @@
-/*
- * lock_slots: acquires locks that are in several slots of a Cluster. It must not know how the grant
- * is answered.
- */
+/* lock_slots: acquires locks that are in several slots of a Cluster. */
 #ifndef PATTERND_LOCK_SLOTS_H
 #define PATTERND_LOCK_SLOTS_H
 

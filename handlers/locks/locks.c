@@ -1,8 +1,7 @@
 /*
  * locks: leases with a fencing token, exclusive or shared, one or several at once. Each operation
  * is one script (lua/locks/lock_*.lua). locks/acquire.c acquires locks and waits for them;
- * locks/hold.c has locks that live as long as a connection. This file must not know how a request
- * waits, or how a quorum decides.
+ * locks/hold.c has locks that live as long as a connection.
  */
 #include <stdio.h>
 

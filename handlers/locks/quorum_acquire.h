@@ -1,6 +1,6 @@
 /*
  * quorum_acquire: POST /locks/{name} on a quorum of servers: two rounds per try, and the tries of a
- * request that waits. It must not know how a round asks (quorum_round.h).
+ * request that waits.
  */
 #ifndef PATTERND_QUORUM_ACQUIRE_H
 #define PATTERND_QUORUM_ACQUIRE_H

@@ -1,4 +1,3 @@
-/* quorum_lock: see locks/quorum_lock.h. */
 #include "locks/quorum_lock.h"
 
 struct lock_round *lock_quorum_begin(struct request *req, const struct quorum_lock *given, int64_t ttl_ms)

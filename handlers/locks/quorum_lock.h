@@ -1,6 +1,6 @@
 /*
  * quorum_lock: what the operations on a quorum's locks share (quorum_acquire.c, quorum_locks.c): a
- * lock, and how answers show it. It must not know how a round asks.
+ * lock, and how answers show it.
  */
 #ifndef PATTERND_QUORUM_LOCK_H
 #define PATTERND_QUORUM_LOCK_H

@@ -1,4 +1,3 @@
-/* lock_round: see locks/quorum_round.h. */
 #include "locks/quorum_round.h"
 
 enum { TAGS_A_ROUND = 16, DRIFT_PARTS = 100, DRIFT_LEAST_MS = 2 };

@@ -1,6 +1,6 @@
 /*
  * lock_round: one call to all servers of --lock-quorum at once, and a decision once all have
- * answered or a short timeout has passed. It must not know what is asked.
+ * answered or a short timeout has passed.
  *
  *	struct lock_round *r = lock_round_new(req, mine, ttl_ms); in the request's arena
  *	lock_round_ask(r, ask_to_acquire, decide);   one round after the other

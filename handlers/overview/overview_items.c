@@ -1,4 +1,3 @@
-/* overview_items: see overview/overview_items.h. */
 #include "overview/overview_items.h"
 
 #include <assert.h>

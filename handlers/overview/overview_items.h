@@ -1,6 +1,6 @@
 /*
  * overview_items: the findings of GET /overview: the worst of each kind, and their total number. It
- * owns how they are ordered and written; it must not know how they are found.
+ * owns how they are ordered and written.
  */
 #ifndef PATTERND_OVERVIEW_ITEMS_H
 #define PATTERND_OVERVIEW_ITEMS_H

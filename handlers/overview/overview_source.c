@@ -1,4 +1,3 @@
-/* overview_source: see overview/overview_source.h. */
 #include "overview/overview_source.h"
 
 #include <inttypes.h>

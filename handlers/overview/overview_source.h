@@ -1,6 +1,6 @@
 /*
  * overview_source: reads one operation of the contract as a client does, a list page by page, until
- * it ends, a page fails or the time is used up. It must not know what the answers have.
+ * it ends, a page fails or the time is used up.
  */
 #ifndef PATTERND_OVERVIEW_SOURCE_H
 #define PATTERND_OVERVIEW_SOURCE_H

@@ -1,7 +1,6 @@
 /*
  * push: see push.h. It owns the list of targets, in the order of the file. When all OUTBOUND_MOST
- * requests are open, it decides which target may begin the next one. It must not know how a target
- * receives or settles.
+ * requests are open, it decides which target may begin the next one.
  */
 #include "push/push.h"
 

@@ -1,6 +1,6 @@
 /*
  * push: the targets of --push, as handlers/patterns.c calls them. docs/push.md describes what they
- * do. This file must not know how a target receives or settles (push_target.h).
+ * do.
  */
 #ifndef PATTERND_PUSH_H
 #define PATTERND_PUSH_H

@@ -1,4 +1,3 @@
-/* push_answer: see push_answer.h. */
 #include "push/push_answer.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* push_file: see push_file.h. */
 #include "push/push_file.h"
 
 #include <errno.h>

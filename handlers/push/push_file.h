@@ -1,5 +1,5 @@
 /*
- * push_file: reads and checks the targets of --push FILE. It must not know what a target does.
+ * push_file: reads and checks the targets of --push FILE.
  *
  * The file is a JSON object. Each member names a queue and where its messages are sent:
  *

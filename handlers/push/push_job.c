@@ -1,4 +1,3 @@
-/* push_job: see push_job.h. */
 #include "push/push_job.h"
 
 #include <inttypes.h>

@@ -11,8 +11,7 @@
  *	SETTLING  a receive or a settle that carries its end is under way (`settled_by`)
  *
  * A job of any state is in the list `jobs` of its target, and push_state_move changes `state`
- * (push_state.h). While it is READY or SENT its lease is extended (push_lease.h). This file must
- * not know queues.
+ * (push_state.h). While it is READY or SENT its lease is extended (push_lease.h).
  */
 #ifndef PATTERND_PUSH_JOB_H
 #define PATTERND_PUSH_JOB_H

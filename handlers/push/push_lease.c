@@ -1,4 +1,3 @@
-/* push_lease: see push_lease.h. */
 #include "push/push_lease.h"
 
 #include "core/container.h"

@@ -1,6 +1,6 @@
 /*
  * push_lease: extends the deliveries of a target's jobs while their requests are open, and closes a
- * request whose delivery another consumer may have. It must not know what the requests are.
+ * request whose delivery another consumer may have.
  */
 #ifndef PATTERND_PUSH_LEASE_H
 #define PATTERND_PUSH_LEASE_H

@@ -1,4 +1,3 @@
-/* push_outcome: see push_outcome.h. */
 #include "push/push_outcome.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
  * push_outcome: what the end of a request means for its message and for its target: how many
- * requests the target may have open, and how long it backs off. It must not know how messages are
- * received or settled.
+ * requests the target may have open, and how long it backs off.
  */
 #ifndef PATTERND_PUSH_OUTCOME_H
 #define PATTERND_PUSH_OUTCOME_H

@@ -1,4 +1,3 @@
-/* push_refusals: see push_refusals.h. */
 #include "push/push_refusals.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* push_state: see push_state.h. */
 #include "push/push_state.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * push_state: the state of one target of --push, and its list of jobs. push_target.h describes what
- * a target does; this file must not know it.
+ * a target does.
  *
  *	stopping     `is_stopping`: receives no more; push.c frees it once it is idle
  *	backing_off  `backs_off_until_us` is in the future, because of `trouble`: calls nothing

@@ -1,4 +1,3 @@
-/* push_target: see push_target.h. */
 #include "push/push_target.h"
 
 #include <stdio.h>

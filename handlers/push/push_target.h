@@ -1,6 +1,6 @@
 /*
  * push_target: one queue whose messages are sent to one program. It owns the order of steps of a
- * target; it must not know other targets.
+ * target.
  *
  * A target receives, settles and extends by operations of the contract (contract/inner.h), as any
  * client does, so that groups, rates and policies apply. A delivery is held for PUSH_LEASE_MS and

@@ -1,4 +1,3 @@
-/* push_turn: see push_turn.h. */
 #include "push/push_turn.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * push_turn: the operations of a queue that a target runs, as JSON: the requests and the answers of
- * openapi/queues.yaml. It must not know when they run.
+ * openapi/queues.yaml.
  */
 #ifndef PATTERND_PUSH_TURN_H
 #define PATTERND_PUSH_TURN_H

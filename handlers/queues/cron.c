@@ -1,4 +1,3 @@
-/* cron: see cron.h. */
 #include "queues/cron.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* ends: see ends.h. */
 #include "queues/ends.h"
 
 #include <string.h>

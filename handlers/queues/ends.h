@@ -1,6 +1,6 @@
 /*
  * ends: waiting for the end of a message: GET of one message with `wait_ms`, and a send with
- * `wait_result_ms`. It must not know how messages are sent.
+ * `wait_result_ms`.
  *
  * A look (lua/queues/queue_message_wait.lua) registers this daemon beside the message. The script
  * that ends the message publishes to the registered daemons only, on a channel for that message and

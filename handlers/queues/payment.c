@@ -1,4 +1,3 @@
-/* queue_payment: see queues/payment.h. */
 #include "queues/payment.h"
 
 #include "common/allowance.h"

@@ -1,6 +1,6 @@
 /*
  * queue_payment: pays for messages that were received from queues with a `policy`, before they are
- * handed out. It must not know how a policy decides (common/allowance.h).
+ * handed out.
  *
  * Messages that the policy admits are handed out. The others return to their queue as if they had
  * not been received, and the queue is held until the policy may admit more.

@@ -1,4 +1,3 @@
-/* queue_call: see queue_call.h. */
 #include "queues/queue_call.h"
 
 #include <string.h>

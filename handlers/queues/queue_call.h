@@ -1,7 +1,6 @@
 /*
  * queue_call: what the handlers of queues share: keys, receipts, arguments. All queue scripts take
- * the same keys in the same order (lua/queues/lib_queue.lua). This file must not know the
- * operations.
+ * the same keys in the same order (lua/queues/lib_queue.lua).
  */
 #ifndef PATTERND_QUEUE_CALL_H
 #define PATTERND_QUEUE_CALL_H

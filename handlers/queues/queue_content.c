@@ -1,4 +1,3 @@
-/* queue_content: see queue_content.h. */
 #include "queues/queue_content.h"
 
 #include "core/percent.h"

@@ -1,6 +1,5 @@
 /*
- * queue_content: how a message is stored, and how it is read. It must not know how messages are
- * delivered.
+ * queue_content: how a message is stored, and how it is read.
  *
  * The sender's daemon makes the content. The scripts put a header before it, and keep a state
  * beside it. They return both unchanged (lua/queues/lib_queue.lua has their form). The content

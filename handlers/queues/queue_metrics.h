@@ -1,6 +1,6 @@
 /*
  * queue_metrics: the counts and figures of single queues, which --metrics-names queues:GLOB
- * selects. It is on by default. It must not know messages.
+ * selects. It is on by default.
  */
 #ifndef PATTERND_QUEUE_METRICS_H
 #define PATTERND_QUEUE_METRICS_H

@@ -1,7 +1,4 @@
-/*
- * receive_input: makes an order (receive.h) from the input of either operation that receives. It
- * must not know how messages are received.
- */
+/* receive_input: makes an order (receive.h) from the input of either operation that receives. */
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/receive.h"

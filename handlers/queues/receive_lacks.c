@@ -1,4 +1,3 @@
-/* receive_lacks: see queues/receive_lacks.h. */
 #include "queues/receive_lacks.h"
 
 #include "common/handler.h"

@@ -1,7 +1,6 @@
 /*
  * receive_lacks: the queues of a receive that could not be received from, because their server or
- * the server of their policy cannot be asked, or because the policy does not exist. It must not
- * know how messages are received.
+ * the server of their policy cannot be asked, or because the policy does not exist.
  *
  * The other queues are received from all the same, and the answer names these. If no queue could be
  * received from, the request is answered with a problem.

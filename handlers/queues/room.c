@@ -1,4 +1,3 @@
-/* queue_room: see queues/room.h. */
 #include "queues/room.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* schedule_out: see schedule_out.h. */
 #include "queues/schedule_out.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * schedule_out: writes a schedule as the API returns it, from the forms that scripts return
- * (lua/queues/schedules/lib_queue_schedule.lua). It must not know how instants are computed.
+ * (lua/queues/schedules/lib_queue_schedule.lua).
  */
 #ifndef PATTERND_SCHEDULE_OUT_H
 #define PATTERND_SCHEDULE_OUT_H

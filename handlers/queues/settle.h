@@ -1,7 +1,7 @@
 /*
  * settle: ends several deliveries of a request: each is acknowledged, acknowledged with a result,
  * or rejected. POST /queues/{name}/settle uses it, and so does `settle` of a receive (receive.c),
- * before it receives. It must not know which of the two it serves.
+ * before it receives.
  *
  *	struct queue_settle *s = queue_settle_new(req, (struct queue_settle){ ... }, count);
  *	queue_settle_add(s, (struct queue_settling){ ... }); ...

@@ -1,4 +1,4 @@
-/* workers: the workers that receive from a queue. It must not know how messages are received. */
+/* workers: the workers that receive from a queue. */
 #ifndef PATTERND_QUEUE_WORKERS_H
 #define PATTERND_QUEUE_WORKERS_H
 

@@ -1,4 +1,3 @@
-/* zone_shifts: see zone_shifts.h. */
 #include "queues/zone_shifts.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /*
- * zone_shifts: the clock changes of a time zone, in the form in which a schedule stores them. It
- * must not know where the data of a zone is from.
+ * zone_shifts: the clock changes of a time zone, in the form in which a schedule stores them.
  *
  * The scripts compute the instants of a schedule from this text alone
  * (lua/queues/schedules/lib_queue_recurrence.lua), so that daemons with different time zone data

@@ -1,7 +1,4 @@
-/*
- * ratelimit_decide: asks Redis for a decision, for a request whose policies are known. It must not
- * know where policies come from.
- */
+/* ratelimit_decide: asks Redis for a decision, for a request whose policies are known. */
 #ifndef PATTERND_DECIDE_H
 #define PATTERND_DECIDE_H
 

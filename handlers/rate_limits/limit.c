@@ -1,4 +1,3 @@
-/* limit: see rate_limits/limit.h. */
 #include "rate_limits/limit.h"
 
 #include <stdlib.h>

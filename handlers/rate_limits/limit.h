@@ -1,6 +1,5 @@
 /*
- * limit: what the files of rate limits share: limits, policies, and the request for a decision. It
- * must not know how a decision is made.
+ * limit: what the files of rate limits share: limits, policies, and the request for a decision.
  *
  *	rate_limits/rate_limits.c           POST /ratelimit makes a limit_request
  *	rate_limits/authorize.c             /ratelimit/authorize makes one, too

@@ -1,7 +1,4 @@
-/*
- * ratelimit_keys: the state that limits keep for a key: get, delete, list, refund. It must not know
- * how a limit decides.
- */
+/* ratelimit_keys: the state that limits keep for a key: get, delete, list, refund. */
 #include "common/kinds.h"
 #include "rate_limits/policy_cache.h"
 

@@ -1,7 +1,4 @@
-/*
- * limit_slots: one decision over limits in several slots of a Cluster. It must not know where
- * policies come from.
- */
+/* limit_slots: one decision over limits in several slots of a Cluster. */
 #ifndef PATTERND_LIMIT_SLOTS_H
 #define PATTERND_LIMIT_SLOTS_H
 

@@ -1,6 +1,6 @@
 /*
  * ratelimit_policies: named limits. They are stored in Redis for all daemons, or fixed by this
- * daemon's file, which takes precedence. It must not know how a limit decides.
+ * daemon's file, which takes precedence.
  */
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -1,7 +1,4 @@
-/*
- * policy_allowance: implements common/allowance.h, so that other patterns can spend policies. It
- * must not know which patterns do.
- */
+/* policy_allowance: implements common/allowance.h, so that other patterns can spend policies. */
 #ifndef PATTERND_POLICY_ALLOWANCE_H
 #define PATTERND_POLICY_ALLOWANCE_H
 

@@ -1,7 +1,4 @@
-/*
- * policy_cache: the policies that this daemon knows, and how fresh they are. It must not know what
- * a policy does.
- */
+/* policy_cache: the policies that this daemon knows, and how fresh they are. */
 #ifndef PATTERND_POLICY_CACHE_H
 #define PATTERND_POLICY_CACHE_H
 

@@ -1,7 +1,4 @@
-/*
- * policy_file: reads and checks the policies of --policies FILE. It must not know how they are
- * used.
- */
+/* policy_file: reads and checks the policies of --policies FILE. */
 #ifndef PATTERND_POLICY_FILE_H
 #define PATTERND_POLICY_FILE_H
 

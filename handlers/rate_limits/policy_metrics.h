@@ -1,7 +1,4 @@
-/*
- * policy_metrics: the counts of single policies, which --metrics-names policies:GLOB selects. It
- * must not know how a decision is made.
- */
+/* policy_metrics: the counts of single policies, which --metrics-names policies:GLOB selects. */
 #ifndef PATTERND_POLICY_METRICS_H
 #define PATTERND_POLICY_METRICS_H
 

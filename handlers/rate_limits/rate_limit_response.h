@@ -1,7 +1,4 @@
-/*
- * ratelimit_answer: the answer to a decision: headers and body. It must not know how the decision
- * was made.
- */
+/* ratelimit_answer: the answer to a decision: headers and body. */
 #ifndef PATTERND_RATE_LIMIT_RESPONSE_H
 #define PATTERND_RATE_LIMIT_RESPONSE_H
 

@@ -1,7 +1,6 @@
 /*
- * ratelimit: POST /ratelimit: one limit, or several as one decision. It makes the limit_request. It
- * must not know how limits decide: the other files of the folder decide and answer
- * (rate_limits/limit.h).
+ * ratelimit: POST /ratelimit: one limit, or several as one decision. It makes the limit_request.
+ * The other files of the folder decide and answer (rate_limits/limit.h).
  */
 #include "rate_limits/decide.h"
 #include "rate_limits/policy_cache.h"

@@ -2,7 +2,6 @@
  * sales: see sales.h. This file also has the operations on whole sales: a stock that is for sale
  * between two instants, and its settings. Each operation is one script (lua/sales/sale_*.lua). A
  * script settles a bounded number of expired holds, and is called again if it cannot decide yet.
- * This file must not know single claims (claims.c).
  */
 #include <inttypes.h>
 

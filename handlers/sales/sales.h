@@ -1,4 +1,4 @@
-/* sales: what the handlers of sales and of their claims share. It must not know the operations. */
+/* sales: what the handlers of sales and of their claims share. */
 #ifndef PATTERND_SALES_H
 #define PATTERND_SALES_H
 

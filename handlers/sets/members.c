@@ -1,8 +1,7 @@
 /*
  * set_members: many members of a set in one request: POST /sets/{name}/members, and POST
  * /sets/{name}/lookup. Each operation is one script (lua/sets/set_member_write.lua,
- * set_filter.lua). This file refuses a member that is both added and removed. It
- * must not know other sets.
+ * set_filter.lua). This file refuses a member that is both added and removed.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
 /*
  * sets: members without repeats: single members, the list of members, and whole sets. Each
  * operation is one script (lua/sets/set_*.lua). sets/members.c has many members in one request.
- * sets/combine.c combines sets, and sets/merge.c stores the combination as a set. This file must
- * not know a second set.
+ * sets/combine.c combines sets, and sets/merge.c stores the combination as a set.
  */
 #include "common/handler.h"
 #include "common/kind.h"

@@ -1,4 +1,3 @@
-/* topic_name: see topic_name.h. */
 #include "topics/topic_name.h"
 
 #include "common/kinds.h"

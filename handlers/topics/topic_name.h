@@ -1,6 +1,6 @@
 /*
  * topic_name: names of topics, and patterns. A pattern is a name that ends in `*`; it covers every
- * topic that begins with the text before. A topic's own name has no `*`. It must not know streams.
+ * topic that begins with the text before. A topic's own name has no `*`.
  */
 #ifndef PATTERND_TOPIC_NAME_H
 #define PATTERND_TOPIC_NAME_H

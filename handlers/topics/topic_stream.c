@@ -1,6 +1,6 @@
 /*
  * topic_stream: streams the messages of topics as server-sent events: one topic, or several topics
- * and patterns. It must not know what publishes them.
+ * and patterns.
  *
  * Each named topic has a sharded channel. Messages for patterns arrive from all servers by one
  * classic channel (wait/broadcast.h), each after its topic's key; this file selects the messages

@@ -1,4 +1,3 @@
-/* visitor_call: see visitors/visitor_call.h. */
 #include "visitors/visitor_call.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /*
  * visitor_call: what the handlers of visitors and views share: ranges of days, keys, members of
- * answers. It must not know the operations.
+ * answers.
  *
  * Redis decides which day is today. A call carries the day of the daemon's clock. If Redis has
  * another day, the script refuses the call and returns its time, and the call is repeated. If the

@@ -1,7 +1,4 @@
-/*
- * visitor_slots: counts or merges the sketches of pages that are in several slots of a Cluster. It
- * must not know how the result is answered.
- */
+/* visitor_slots: counts or merges the sketches of pages that are in several slots of a Cluster. */
 #ifndef PATTERND_VISITOR_SLOTS_H
 #define PATTERND_VISITOR_SLOTS_H
 

@@ -1,5 +1,4 @@
--- What a cached value is in Redis, and what its scripts share. This module must not know in which
--- order clients wait.
+-- What a cached value is in Redis, and what its scripts share.
 -- A cached value is a hash with a TTL: `value`, JSON text, and `version`. A key that these scripts
 -- did not make raises WRONGTYPE. Beside the value are keys with their own TTLs:
 --   fence    the highest fence seen; kept until a day after the value expires

@@ -1,5 +1,5 @@
 -- The order of clients that wait for a value, or for the ticket to make it. No client waits while
--- there is a value. This module must not know how a value is stored.
+-- there is a value.
 -- cache_serve(waiters, ends_at): without a valid ticket (ends_at is nil) calls the first waiter to
 -- get one; else makes a waiter look when the ticket expires (-1: it never does). Call it after any
 -- change. O(log waiters).

@@ -1,6 +1,5 @@
 -- A feed is a stream. Each entry has one field, `item`, with the JSON text. A feed exists from its
--- first push until it is deleted or expires, also without items. This module must not know what an
--- item contains.
+-- first push until it is deleted or expires, also without items.
 -- KEYS[1]  the feed: the stream
 -- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many of its
 --          oldest items are still to be dropped; it expires with the feed

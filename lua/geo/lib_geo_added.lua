@@ -1,6 +1,5 @@
 -- geo_added(cells, added, is_new): counts members that were added to KEYS[2..] of a set with
--- `cells` cells, makes the set if there was none, and lets new cells expire with it. This module
--- must not know which members these are.
+-- `cells` cells, makes the set if there was none, and lets new cells expire with it.
 local function geo_added(cells, added, is_new)
   if is_new then
     redis.call('HSET', KEYS[1], 'cells', format('%d', cells), 'size', format('%d', added))

@@ -1,7 +1,6 @@
 -- The unfinished result of a merge of boards, under a separate key: a hash with a TTL. It has for
 -- each member a place, the number of the last source that has the member, from 1, and the number of
--- each dimension, from 1, whose score is too large so far. This module must not know how the
--- members will be ranked.
+-- each dimension, from 1, whose score is too large so far.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose

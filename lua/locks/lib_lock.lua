@@ -1,5 +1,4 @@
--- What a lock is in Redis, and each change of it. This module must not know the order of waiters,
--- or how the next fence is chosen.
+-- What a lock is in Redis, and each change of it.
 -- A lock is a hash with the TTL of its last holder: fence (the highest given out with it), owner,
 -- mode, metadata, and what lock_acquire adds:
 --   exclusive  `t:<token hash>`, for each token of the one holder: the fence

@@ -1,5 +1,4 @@
--- What every operation of queues shares: its keys, and how messages are stored. This module must
--- not know what an operation does with the queue: it reads no key.
+-- What every operation of queues shares: its keys, and how messages are stored.
 --
 -- KEYS, the same in every queue script:
 --   1  p:queue:{name}  hash: layout, the version of this description (a script refuses any other);

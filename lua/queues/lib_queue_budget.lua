@@ -1,6 +1,6 @@
 -- budget_of(rules): what the rules `concurrency` and `rate` leave: how many messages may be handed
 -- out now; the instant, in ms, at which time alone makes it more; what is stored of the rate; and
--- whether `concurrency` is what limits it. This module must not know which messages these are.
+-- whether `concurrency` is what limits it.
 local function budget_of(rules)
   local budget, opens_at, rate_stored = math.huge, math.huge, nil
   local is_concurrency_spent = false

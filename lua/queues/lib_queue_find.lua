@@ -1,5 +1,4 @@
--- Finds a message by the id that clients know. This module must not know what the script does with
--- the message; find() only reads.
+-- Finds a message by the id that clients know.
 
 -- find_sequence(seq, given): the message of a sequence, as find() returns it; with `given`, only if
 -- its sender gave that id ('': none).

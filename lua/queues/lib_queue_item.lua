@@ -1,4 +1,4 @@
--- A message, for scripts that return it. This module must not know what the content means.
+-- A message, for scripts that return it.
 
 --@shape queue_message: state text, at_ms int, sequence text, content text, stored_state text
 -- state is 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or 'done'; at_ms is due_ms,

@@ -1,4 +1,4 @@
--- The sequence of a new message. This module must not know the message.
+-- The sequence of a new message.
 
 -- leap(last, batch): the first sequence after `last` that no sender gave as an id, in the queue or
 -- in `batch` (by id), as number and text. It leaps ahead, so that a row of such ids costs few

@@ -1,6 +1,5 @@
 -- A plan of writes. Nothing is written before commit(), which first looks at the type of every key
--- and reads the wait queue: a key of another type leaves nothing half done. This module must not
--- know which script plans.
+-- and reads the wait queue: a key of another type leaves nothing half done.
 
 local function touch(group)
   if not queue.touched[group] then

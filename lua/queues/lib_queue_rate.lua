@@ -1,8 +1,7 @@
 -- A rate as a leaky bucket, which is GCRA: `burst` messages at once, and `limit` more in each
 -- window_ms (rate_limits/lib_limit_gcra.lua counts the same in drops). The stored value is the
 -- theoretical arrival time: the instant, in us, at which the bucket is empty, rounded up to a
--- quarter, so that no rounding admits a message. This module must not know where the value is
--- stored.
+-- quarter, so that no rounding admits a message.
 
 -- rate_filled(rate, empty_at): the time, in us, that one message takes to drain, and the instant at
 -- which the bucket is empty, now or later. A slower rate may have stored more than a full bucket;

@@ -3,7 +3,6 @@
 -- and a table by cmsgpack: order ('strict'), group_concurrency, concurrency, rate and group_rate ({
 -- limit, window_ms, burst }), max_messages, policy ({ name, key }), and was_limited, which means
 -- that groups may be blocked though no rule limits them now.
--- This module must not know what a rule does.
 
 -- read_rules(text): the table; nil without one.
 local function read_rules(text)

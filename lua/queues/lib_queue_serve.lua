@@ -1,5 +1,4 @@
--- Which waiter gets a message. This module must not know which message: the waiter's own receive
--- chooses that.
+-- Which waiter gets a message.
 
 -- serve(w): calls as many waiters as there are messages for, and lets one look when there may be
 -- more. Call it after any change. The number at the end of a ticket is how many messages it takes.

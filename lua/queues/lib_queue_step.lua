@@ -1,5 +1,4 @@
--- The bounds of one step of a purge or redrive. This module must not know which messages are taken,
--- or why.
+-- The bounds of one step of a purge or redrive.
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 

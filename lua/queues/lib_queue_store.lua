@@ -1,4 +1,4 @@
--- New messages in a plan. This module must not know where they come from.
+-- New messages in a plan.
 
 -- read_store(): what is known of the queue, in `store_read`: `last`, the last sequence given,
 -- `sent`, whether it is new, and the ids that were planned. Call it before any of that is written.

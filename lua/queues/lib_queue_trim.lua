@@ -1,4 +1,4 @@
--- Removes what is kept only for a time. This module must not know when the plan is written.
+-- Removes what is kept only for a time.
 
 -- trim(): plans to remove acknowledgements past their 150 s and ids past dedupe_ms, at most 500
 -- each, and dead letters past dead_retention_ms and rates and pauses that have ended, at most 100

@@ -1,5 +1,4 @@
--- Messages past their ttl that no receive has met. This module must not know whether the script
--- only reads, so that a read counts what a write would leave.
+-- Messages past their ttl that no receive has met.
 
 -- past_ttl(limit): the messages that only wait to be dropped, in the order in which their ttl
 -- ended, and the members of `groups` that were looked at, at most `limit`. A message in flight is

@@ -1,5 +1,4 @@
--- The wait queue of receivers, for scripts that may make messages ready. This module must not know
--- which messages.
+-- The wait queue of receivers, for scripts that may make messages ready.
 
 -- read_waiters(): reads the wait queue, once. Call it before the first write of a script that
 -- serves the waiters: it fails for a sorted set that is not a wait queue.

@@ -1,5 +1,5 @@
 -- Writes that are planned and made together: removals before additions, one command per key and
--- verb. This module must not know what the keys are.
+-- verb.
 local function plan(verb, key, a, b)
   local name = verb .. key
   local command = queue.planned[name]

@@ -1,5 +1,4 @@
 -- The fixed window: a counter that starts with the first counted call and ends window_ms later.
--- This module must not know policies: scripts pass the parameters.
 --
 -- State, a string: the number WINDOW_FORM, then used, started_at_ms, limit and window_ms, packed as
 -- for gcra. It expires at the end of its window, as it was last written: a longer window holds from

@@ -1,5 +1,5 @@
 -- gcra: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
--- CL.THROTTLE). This module must not know policies: scripts pass the parameters.
+-- CL.THROTTLE).
 --
 -- State, a string: the number GCRA_FORM, then level, at_ms, window_ms, limit and burst, each a
 -- double (little-endian); text would cost Redis a fifth more. limit and window_ms, divided by their

@@ -1,5 +1,5 @@
 -- Refunds to any limit: at most what is still counted, so that no call passes earlier than if the
--- cost had never been taken. This module must not know why a cost is refunded.
+-- cost had never been taken.
 
 -- gcra_refund(key, cost, age, lasts, found): refunds at most the part of the cost that has not
 -- drained. In `age` ms at most age * drain has drained. The earlier content of the leaky bucket

@@ -1,5 +1,5 @@
 -- What a sale is in Redis, and what its scripts share: its settings, its claims, and how expired
--- holds return to the stock. This module must not know whether a claim may be granted.
+-- holds return to the stock.
 -- KEYS, the same in every sale script; all of them expire together:
 --   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none), and the quantities that are
 --                      held and confirmed

@@ -1,5 +1,4 @@
--- What a semaphore is in Redis, and each change of it. This module must not know the order of
--- waiters.
+-- What a semaphore is in Redis, and each change of it.
 -- A semaphore is two keys with the TTL of the last permit. The hash has limit and `o:<permit
 -- hash>`: owner. The sorted set `permits` has the hash of each permit by its expires_at_ms. A
 -- released permit stays there, by minus the instant until which the release is remembered, so that

@@ -1,7 +1,6 @@
 -- A page's first key, taken from the head of KEYS. The other keys of a page belong to its days, so
 -- its name is in the index as long as this key exists. The key expires a day after the last day
--- that has data, so a call that counts for today, in a key that exists, need not write it. This
--- module must not know whether a day has a sketch or a counter.
+-- that has data, so a call that counts for today, in a key that exists, need not write it.
 local DAY_S = 86400
 
 -- page_keep(page_key, today, day, kept_s): keeps the page after a day was written whose key expires

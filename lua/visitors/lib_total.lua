@@ -1,6 +1,6 @@
 -- A page's total: one more sketch, or counter, which belongs to no day. Its key exists as long as
 -- the page keeps a total, and has no TTL. It is taken from the end of KEYS, after lib/made.lua
--- took the index from there. This module must not know the days.
+-- took the index from there.
 
 -- total_is_sketch(total_key): whether the page keeps a total. Raises WRONGTYPE if that is not a
 -- sketch. O(1).

@@ -1,6 +1,5 @@
 -- views_of(key): the views of one page and day, or its total, 0 to VIEWS_MOST, and whether the key
 -- exists. Another value raises WRONGTYPE.
--- This module must not know which page or day it is.
 local VIEWS_MOST = 2 ^ 53 - 1
 
 local function views_of(key)

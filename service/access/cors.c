@@ -1,4 +1,3 @@
-/* cors: see cors.h. */
 #include "access/cors.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* scope: see scope.h. */
 #include "access/scope.h"
 
 #include "core/percent.h"

@@ -1,4 +1,3 @@
-/* site: see site.h. */
 #include "access/site.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,3 @@
-/* call_problem: see call_problem.h. */
 #include "call/call_problem.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* idempotency: see idempotency.h. */
 #include "call/idempotency.h"
 
 #include <string.h>

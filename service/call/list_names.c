@@ -1,4 +1,3 @@
-/* list_names: see list_names.h. */
 #include "call/list_names.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* list_scan: see list_scan.h. */
 #include "call/list_scan.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* listing: see listing.h. */
 #include "call/listing.h"
 
 #include "call/call_problem.h"

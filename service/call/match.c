@@ -1,4 +1,3 @@
-/* match: see match.h. */
 #include "call/match.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* measure: see measure.h. */
 #include "call/measure.h"
 
 #include <assert.h>

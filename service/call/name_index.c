@@ -1,4 +1,3 @@
-/* name_index: see name_index.h. */
 #include "call/name_index.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* name_rebuild: see name_rebuild.h. */
 #include "call/name_rebuild.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* script: see script.h. */
 #include "call/script.h"
 
 #include <stdlib.h>

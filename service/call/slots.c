@@ -1,4 +1,3 @@
-/* slots: see slots.h. */
 #include "call/slots.h"
 
 #include <stdint.h>

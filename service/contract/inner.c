@@ -1,4 +1,3 @@
-/* inner: see inner.h. */
 #include "contract/inner.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* input_json: see input_json.h. */
 #include "contract/input_json.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* path_hint: see path_hint.h. */
 #include "contract/path_hint.h"
 
 #include <limits.h>

@@ -1,4 +1,3 @@
-/* synonym: see synonym.h. */
 #include "contract/synonym.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* value: see contract/value.h. */
 #include "contract/value.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* backoff: see backoff.h. */
 #include "core/backoff.h"
 
 #include <sys/random.h>

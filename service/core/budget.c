@@ -1,4 +1,3 @@
-/* budget: see budget.h. */
 #include "core/budget.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* digest: see digest.h. */
 #include "core/digest.h"
 
 #include <nettle/hmac.h>

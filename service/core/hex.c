@@ -1,4 +1,3 @@
-/* hex: see hex.h. */
 #include "core/hex.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* nearest: see nearest.h. */
 #include "core/nearest.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* percent: see core/percent.h. */
 #include "core/percent.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* text: see core/text.h. */
 #include "core/text.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* tz_rule: see core/tz_rule.h. */
 #include "core/tz_rule.h"
 
 #include "core/day.h"

@@ -1,4 +1,3 @@
-/* access_log: see access_log.h. */
 #include "http/access_log.h"
 
 #include "process/config.h"

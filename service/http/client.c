@@ -1,4 +1,3 @@
-/* client: see http/client.h. */
 #include "http/client.h"
 
 #include <stdlib.h>

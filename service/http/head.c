@@ -1,4 +1,3 @@
-/* http_head: see http/head.h. */
 #include "http/head.h"
 
 #include <microhttpd.h>

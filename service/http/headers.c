@@ -1,4 +1,3 @@
-/* http_headers: see http/headers.h. */
 #include "http/headers.h"
 
 #include <string.h>

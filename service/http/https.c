@@ -1,4 +1,3 @@
-/* https: see http/https.h. */
 #include "http/https.h"
 
 #include <arpa/inet.h>

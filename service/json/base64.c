@@ -1,4 +1,3 @@
-/* base64: see base64.h. */
 #include "json/base64.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* out: see json/out.h. */
 #include "json/out.h"
 
 #include <assert.h>

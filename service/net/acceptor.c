@@ -1,4 +1,3 @@
-/* acceptor: see acceptor.h. */
 #include "net/acceptor.h"
 
 #include <errno.h>

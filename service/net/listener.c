@@ -1,4 +1,3 @@
-/* listener: see listener.h. */
 #include "net/listener.h"
 
 #include <errno.h>

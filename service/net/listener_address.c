@@ -1,4 +1,3 @@
-/* listener_address: see listener_address.h. */
 #include "net/listener_address.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,3 @@
-/* curl_library: see curl_library.h. */
 #include "outbound/curl_library.h"
 
 #include <dlfcn.h>

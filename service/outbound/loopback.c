@@ -1,4 +1,3 @@
-/* loopback: see loopback.h. */
 #include "outbound/loopback.h"
 
 #include <arpa/inet.h>

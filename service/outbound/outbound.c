@@ -1,4 +1,3 @@
-/* outbound: see outbound.h. */
 #include "outbound/outbound.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* outbound_socket: see outbound_socket.h. */
 #include "outbound/outbound_socket.h"
 
 #include <sys/epoll.h>

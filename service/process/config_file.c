@@ -1,4 +1,3 @@
-/* config_file: see process/config_file.h. */
 #include "process/config_file.h"
 
 #include <errno.h>

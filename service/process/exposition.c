@@ -1,4 +1,3 @@
-/* exposition: see exposition.h. */
 #include "process/exposition.h"
 
 #include <assert.h>

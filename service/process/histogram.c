@@ -1,4 +1,3 @@
-/* histogram: see histogram.h. */
 #include "process/histogram.h"
 
 #include <inttypes.h>

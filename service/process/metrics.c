@@ -1,4 +1,3 @@
-/* metrics: see metrics.h. */
 #include "process/metrics.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* named: see named.h. */
 #include "process/named.h"
 
 #include <stdarg.h>

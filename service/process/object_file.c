@@ -1,4 +1,3 @@
-/* object_file: see object_file.h. */
 #include "process/object_file.h"
 
 #include <errno.h>

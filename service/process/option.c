@@ -1,4 +1,3 @@
-/* option: see process/option.h. */
 #include "process/option.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* sample_ring: see process/sample_ring.h. */
 #include "process/sample_ring.h"
 
 #include <stdlib.h>

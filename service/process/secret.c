@@ -1,4 +1,3 @@
-/* secret: see secret.h. */
 #include "process/secret.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* zone_data: see process/zone_data.h. */
 #include "process/zone_data.h"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-/* call_ring: see redis/call_ring.h. */
 #include "redis/call_ring.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* credentials: see redis/credentials.h. */
 #include "redis/credentials.h"
 
 #include <errno.h>

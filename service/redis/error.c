@@ -1,4 +1,3 @@
-/* error: see redis/error.h. */
 #include "redis/error.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* info: see redis/info.h. */
 #include "redis/info.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* permissions: see redis/permissions.h. */
 #include "redis/permissions.h"
 
 #include <assert.h>

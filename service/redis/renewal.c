@@ -1,4 +1,3 @@
-/* renewal: see redis/renewal.h. */
 #include "redis/renewal.h"
 
 #include "process/log.h"

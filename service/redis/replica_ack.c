@@ -1,4 +1,3 @@
-/* replica_ack: see redis/replica_ack.h. */
 #include "redis/replica_ack.h"
 
 #include <stdio.h>

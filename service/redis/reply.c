@@ -1,4 +1,3 @@
-/* reply: see redis/reply.h. */
 #include "redis/reply.h"
 
 #include <assert.h>

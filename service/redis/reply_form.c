@@ -1,4 +1,3 @@
-/* reply_form: see redis/reply_form.h. */
 #include "redis/reply_form.h"
 
 #include <stddef.h>

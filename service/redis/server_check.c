@@ -1,4 +1,3 @@
-/* server_check: see redis/server_check.h. */
 #include "redis/server_check.h"
 
 #include "core/loop.h"

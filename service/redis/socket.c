@@ -1,4 +1,3 @@
-/* socket: see redis/socket.h. */
 #include "redis/socket.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* url: see redis/url.h. */
 #include "redis/url.h"
 
 #include <stdio.h>

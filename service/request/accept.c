@@ -1,4 +1,3 @@
-/* accept: see request/accept.h. */
 #include "request/accept.h"
 
 #include <ctype.h>

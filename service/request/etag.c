@@ -1,4 +1,3 @@
-/* etag: see etag.h. */
 #include "request/etag.h"
 
 static bool is_blank(char c)

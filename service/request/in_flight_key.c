@@ -1,4 +1,3 @@
-/* in_flight_key: see in_flight_key.h. */
 #include "request/in_flight_key.h"
 
 #include "request/answer.h"

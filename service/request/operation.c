@@ -1,4 +1,3 @@
-/* operation: see operation.h. */
 #include "request/operation.h"
 
 size_t operation_index(const struct operation *op)

@@ -1,4 +1,3 @@
-/* problem: see problem.h. */
 #include "request/problem.h"
 
 #include <stddef.h>

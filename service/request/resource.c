@@ -1,4 +1,3 @@
-/* resource: see resource.h. */
 #include "request/resource.h"
 
 #include <string.h>

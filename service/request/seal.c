@@ -1,4 +1,3 @@
-/* seal: see request/seal.h. */
 #include "request/seal.h"
 
 #include "core/digest.h"

@@ -1,4 +1,3 @@
-/* traceparent: see traceparent.h. */
 #include "request/traceparent.h"
 
 enum { TRACE_AT = 3, TRACE_DIGITS = 32, SPAN_AT = 36, SPAN_DIGITS = 16 };

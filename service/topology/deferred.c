@@ -1,4 +1,3 @@
-/* deferred: see topology/deferred.h. */
 #include "topology/deferred.h"
 
 #include "core/loop.h"

@@ -1,4 +1,3 @@
-/* node: see topology/node.h. */
 #include "topology/node.h"
 
 #include <stdio.h>

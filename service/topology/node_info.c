@@ -1,4 +1,3 @@
-/* node_info: see topology/node_info.h. */
 #include "topology/node_info.h"
 
 #include "topology/cluster.h"

@@ -1,4 +1,3 @@
-/* refusal: see topology/refusal.h. */
 #include "topology/refusal.h"
 
 #include <stdio.h>

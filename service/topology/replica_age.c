@@ -1,4 +1,3 @@
-/* replica_age: see topology/replica_age.h. */
 #include "topology/replica_age.h"
 
 #include "redis/info.h"

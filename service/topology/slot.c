@@ -1,4 +1,3 @@
-/* slot: see topology/slot.h. */
 #include "topology/slot.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* subscribers: see topology/subscribers.h. */
 #include "topology/subscribers.h"
 
 #include "topology/cluster.h"

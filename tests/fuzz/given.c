@@ -1,4 +1,3 @@
-/* given: see given.h. */
 #include "given.h"
 
 #include <jansson.h>

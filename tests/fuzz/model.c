@@ -1,4 +1,3 @@
-/* model: see model.h. */
 #include "model.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* reading: see reading.h. */
 #include "reading.h"
 
 #include "fuzz.h"

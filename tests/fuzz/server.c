@@ -1,4 +1,3 @@
-/* server: see server.h. */
 #include "server.h"
 
 #include <errno.h>

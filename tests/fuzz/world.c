@@ -1,4 +1,3 @@
-/* world: see world.h. */
 #include "world.h"
 
 #include <netdb.h>

@@ -1,4 +1,3 @@
-/* bloom_filter: see bloom_filter.h. */
 #include "bloom_filter.h"
 
 #include "bloom_model.h"

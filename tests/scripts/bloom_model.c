@@ -1,4 +1,3 @@
-/* bloom_model: see bloom_model.h. */
 #include "bloom_model.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* board_calls: see board_calls.h. */
 #include "board_calls.h"
 
 #include "run_script.h"

@@ -1,4 +1,3 @@
-/* line_look: see line_look.h. */
 #include "line_look.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* lock_calls: see lock_calls.h. */
 #include "lock_calls.h"
 
 #include <inttypes.h>

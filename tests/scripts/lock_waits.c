@@ -1,4 +1,3 @@
-/* lock_waits: see lock_waits.h. */
 #include "lock_waits.h"
 
 #include "script_stage.h"

@@ -1,4 +1,3 @@
-/* queue_calls: see queue_calls.h. */
 #include "queue_calls.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* ratelimit_model: see ratelimit_model.h. */
 #include "ratelimit_model.h"
 
 #include "test.h"

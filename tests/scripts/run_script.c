@@ -1,4 +1,3 @@
-/* run_script: see run_script.h. */
 #include "run_script.h"
 
 #include "test.h"

@@ -1,4 +1,3 @@
-/* script_stage: see script_stage.h. */
 #include "script_stage.h"
 
 #include "redis_clock.h"

@@ -1,4 +1,3 @@
-/* aside: see aside.h. */
 #include "aside.h"
 
 #include <signal.h>

@@ -1,4 +1,3 @@
-/* cluster_stage: see cluster_stage.h. */
 #include "cluster_stage.h"
 
 #include "redis_cluster_slots.h"

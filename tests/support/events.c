@@ -1,4 +1,3 @@
-/* events: see events.h. */
 #include "events.h"
 
 #include "exchange.h"

@@ -1,4 +1,3 @@
-/* lock_line: see lock_line.h. */
 #include "lock_line.h"
 
 #include "test.h"

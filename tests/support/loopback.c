@@ -1,4 +1,3 @@
-/* loopback: see loopback.h. */
 #include "loopback.h"
 
 #include <arpa/inet.h>

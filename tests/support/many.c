@@ -1,4 +1,3 @@
-/* many: see many.h. */
 #include "many.h"
 
 #include "test.h"

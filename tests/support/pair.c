@@ -1,4 +1,3 @@
-/* pair: see pair.h. */
 #include "pair.h"
 
 #include "test.h"

@@ -1,4 +1,3 @@
-/* per_operation: see per_operation.h. */
 #include "per_operation.h"
 
 #include "test.h"

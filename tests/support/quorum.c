@@ -1,4 +1,3 @@
-/* quorum: see quorum.h. */
 #include "quorum.h"
 
 #include <pthread.h>

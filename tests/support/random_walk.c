@@ -1,4 +1,3 @@
-/* random_walk: see random_walk.h. */
 #include "random_walk.h"
 
 static uint64_t state;

@@ -1,4 +1,3 @@
-/* redis_as_one: see redis_as_one.h. */
 #include "redis_as_one.h"
 
 #include <strings.h>

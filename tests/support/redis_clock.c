@@ -1,4 +1,3 @@
-/* redis_clock: see redis_clock.h. */
 #include "redis_clock.h"
 
 #include <fcntl.h>

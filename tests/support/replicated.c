@@ -1,4 +1,3 @@
-/* replicated: see replicated.h. */
 #include "replicated.h"
 
 #include <signal.h>

@@ -1,4 +1,3 @@
-/* slot_names: see slot_names.h. */
 #include "slot_names.h"
 
 #include "redis_cluster.h"

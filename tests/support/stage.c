@@ -1,4 +1,3 @@
-/* stage: see stage.h. */
 #include "stage.h"
 
 #include <stdlib.h>

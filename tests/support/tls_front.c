@@ -1,4 +1,3 @@
-/* tls_front: see tls_front.h. */
 #include "tls_front.h"
 
 #include <openssl/err.h>

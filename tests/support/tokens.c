@@ -1,4 +1,3 @@
-/* tokens: see tokens.h. */
 #include "tokens.h"
 
 #include <limits.h>

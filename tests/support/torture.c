@@ -1,4 +1,3 @@
-/* torture: see torture.h. */
 #include "torture.h"
 
 #include <fcntl.h>

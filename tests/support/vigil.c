@@ -1,4 +1,3 @@
-/* vigil: see vigil.h. */
 #include "vigil.h"
 
 #include "test.h"

@@ -1,4 +1,3 @@
-/* waiter: see waiter.h. */
 #include "waiter.h"
 
 #include <math.h>

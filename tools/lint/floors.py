@@ -3,9 +3,9 @@
 
 FLOORS is the table of ARCHITECTURE.md. Each include of our own headers is written with its folder
 ("topology/node.h"). A file and its header are one unit. Units do not include each other in a
-circle. The first comment of a file states its boundary: what it must not know, or only does. By the
-symbols of the release build, they do not call each other in a circle either; calls to a higher
-floor go through a function pointer. A header declares only what its own unit defines.
+circle. By the symbols of the release build, they do not call each other in a circle either; calls
+to a higher floor go through a function pointer. In service/ the first comment of a unit, in its
+header if it has one, states its boundary: what it must not know, or only does.
 
 To comply: move the function to the floor that may know both, or hand the lower floor a callback. To
 change a rule: change FLOORS, and the table in ARCHITECTURE.md with it.
@@ -34,9 +34,9 @@ FLOORS = {
     "outbound": "core process",
     "http": "core net request contract access process",
 }
-# A boundary in the first comment of a file, or the header that has it.
+# A boundary in the first comment of a file.
 HEAD = re.compile(r"\s*/\*(.*?)\*/", re.S)
-BOUNDARY = re.compile(r"\bmust\s+(?:\* )?not\b|\bonly\b|\bpure\b|\bsee \S+\.h\b", re.I)
+BOUNDARY = re.compile(r"\bmust\s+(?:\* )?not\b|\bonly\b|\bpure\b", re.I)
 # What every folder of handlers/ may include in addition to itself, and what single folders may
 # include as well.
 HANDLERS = "common core json process request contract call wait"
@@ -150,7 +150,7 @@ def circles(edges):
 
 lint = tree.Lint(
     "Move the function to a folder that may know both, or hand the lower folder a callback. "
-    "In the first comment of a file write what it must not know, or name the header that states it. "
+    "In the first comment of a header of service/ write what its unit must not know. "
     "The rules: FLOORS, HANDLERS, MORE, BOUNDARY and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md."
 )
 includes, uses = {}, {}
@@ -159,8 +159,9 @@ headers = {str(p).split("/", 1)[1]: unit_of(p) for p in sources if p.suffix == "
 for path in sources:
     text = path.read_text()
     head = HEAD.match(text)
-    if path.suffix != ".def" and not (head and BOUNDARY.search(head[1])):
-        lint.finding(path, 1, "the first comment does not state what the file must not know")
+    states_boundary = path.parts[0] == "service" and (path.suffix == ".h" or not path.with_suffix(".h").exists())
+    if states_boundary and path.suffix != ".def" and not (head and BOUNDARY.search(head[1])):
+        lint.finding(path, 1, "the first comment does not state what the unit must not know")
     for line in INCLUDE.finditer(tree.code_of(text)):
         quoted, name = line.group(1) == '"', line.group(2)
         why = why_not(path, quoted, name)

@@ -1,5 +1,4 @@
 -- The delivery that a receipt names: whether it is current, and its end without an acknowledgement.
--- This module must not know when the plan is written.
 
 -- end_cancelled(m): plans that the delivery of a cancelled message ends, since its worker learns of
 -- the cancellation. The end is remembered for 150 s, as an acknowledgement is.

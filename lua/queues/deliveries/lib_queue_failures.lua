@@ -1,5 +1,5 @@
 -- What a queue knows of deliveries that failed, in the field `failures` of its hash: ten values, a
--- blank between them. This module must not know why a delivery failed.
+-- blank between them.
 --   retrying   delayed messages that were delivered before
 --   rejected, timed_out  failed deliveries, ever
 --   since, failed, before  when the window began (a multiple of WINDOW_MS), how many failed in it,

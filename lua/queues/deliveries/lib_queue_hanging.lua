@@ -1,8 +1,7 @@
 -- A delivery that its worker extends and extends, in the field `hanging` of the queue's hash: the
 -- first 10 digits of its nonce, which are when it began (s), a blank, and its sequence. It is the
 -- oldest that has lasted for HANGING_S, and four times as long as its extension, and whose worker
--- reports no progress. A nonce of an older daemon has no time. This module must not know when the
--- plan is written.
+-- reports no progress. A nonce of an older daemon has no time.
 local HANGING_S = 300
 
 -- hanging_delivery(text): the sequence and the state of the delivery that the field names; nil if

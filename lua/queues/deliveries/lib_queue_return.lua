@@ -1,5 +1,4 @@
--- Brings deliveries back, as if their messages had not been received. This module must not know
--- why.
+-- Brings deliveries back, as if their messages had not been received.
 
 -- brought_back(seq, state, content): plans to store a message again, from its content and state,
 -- which were both removed, and returns the message. It gets its id again, unless another message

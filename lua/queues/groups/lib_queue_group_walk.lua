@@ -1,5 +1,5 @@
 -- A walk through the messages of one group, in steps. `delayed` and `dead` have no index by group,
--- so all their members are read. The walk must not know what becomes of the messages.
+-- so all their members are read.
 local LOOKED_MOST = 5000
 local looked_at = 0
 

@@ -1,5 +1,4 @@
--- Groups: which message of a group may be delivered next. This module must not know why that
--- changed.
+-- Groups: which message of a group may be delivered next.
 --
 --   KEYS[10]  order, the messages that are blocked: <group> NUL <place>
 --   KEYS[11]  busy, the marks of groups:

@@ -1,4 +1,4 @@
--- The position of a group's head in `ready`. This module must not know when a message is due.
+-- The position of a group's head in `ready`.
 
 -- turn_of(place): the score of a place: behind all messages of its priority that are ready now, and
 -- before messages that come later. So groups take turns: in the order of due times, a group with an

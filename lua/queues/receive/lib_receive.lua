@@ -1,7 +1,6 @@
 -- What queue_message_receive does with one of its queues, in this order: it looks at the queue,
 -- plans what time has changed, chooses messages, and writes. All reads come before all writes.
--- `request` is what was asked for, and what is left of it. This module must not know the other
--- queues.
+-- `request` is what was asked for, and what is left of it.
 local request
 
 -- receive_rules(): what the rules of the queue leave. A message that is acknowledged at once does

@@ -1,5 +1,4 @@
--- Room in a queue with the rule max_messages: how much there is, and which sender gets it. This
--- module must not know what the senders send.
+-- Room in a queue with the rule max_messages: how much there is, and which sender gets it.
 
 -- room_counts(): how many messages are ready, blocked, delayed and in flight.
 local function room_counts()

@@ -1,4 +1,4 @@
--- What a schedule of a queue is in Redis. This module must not know how its messages are made.
+-- What a schedule of a queue is in Redis.
 --   KEYS[8]  sorted set: id by the next instant
 --   in the queue's hash:
 --     `:<id>`  the schedule, a table by cmsgpack: json_id, every (nil: a mask), cron, mask, zone,

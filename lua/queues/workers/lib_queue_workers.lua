@@ -1,7 +1,6 @@
 -- The workers that ask a queue for messages: a hash that ends WORKERS_MS after the last receive.
 -- Its fields are the workers, percent-encoded, '' for all without a name. Each has the instants of
--- the first and the last receive (13 digits each). This module must not know what a worker has in
--- flight.
+-- the first and the last receive (13 digits each).
 local WORKERS_MS, WORKERS_MOST = 3600000, 1000
 
 -- worker_seen(text): the instants of a field; nil if its last receive was too long ago.
