@@ -435,7 +435,7 @@ def nothing_is_deprecated(c):
     """The daemon does not send the headers Deprecation and Link that docs/reference.md promises for
     a deprecated operation. `git log -S deprecation_announce` finds code that sends them.
     """
-    for _, _, operation, _ in c.operations:
+    for _, _, operation in c.operations:
         if "deprecated" in operation:
             yield operation, f"{operation['operationId']}: a deprecated operation needs Deprecation and Link"
 

@@ -190,7 +190,7 @@ WRONG = [
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":67: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":64: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
     ("maxItems: 9, ", "", r":25: POST /stacks/\{name\}: 'maxItems' is missing"),
     (

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 
 enum { MAX_ITEM_BYTES = 65536 };
@@ -21,9 +22,9 @@ static struct call *feed_call(struct request *req, const struct script *s, struc
 	return c;
 }
 
-/* ---- GET, PATCH, DELETE /feeds/{name} ---- */
+/* ---- GET, PATCH, DELETE /feeds/{name}, GET /feeds ---- */
 
-static void write_state(struct json_out *o, struct text name, const struct reply *r)
+static void out_feed(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
 	out_int(o, "size", reply_int(r, FEED_SIZE));
@@ -31,69 +32,16 @@ static void write_state(struct json_out *o, struct text name, const struct reply
 	handler_out_expiry(o, r, FEED_EXPIRES_AT_MS);
 }
 
-static void answer_state(struct request *req, struct text name, const struct reply *r)
-{
-	write_state(answer_begin(req, 200), name, r);
-	answer_end(req);
-}
-
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct feed_get_input *in = req->input;
-
-	answer_state(req, in->name, r);
-}
-
-void feed_get(struct request *req, const struct feed_get_input *in)
-{
-	call_send(feed_call(req, &feed_get_script, in->name), on_state);
-}
-
-static void on_patched(struct request *req, const struct reply *r)
-{
-	const struct feed_patch_input *in = req->input;
-
-	if (reply_outcome(r) > 0)
-		answer_state(req, in->name, r);
-	else
-		handler_answer_missing(req, "feed", in->name);
-}
-
-void feed_patch(struct request *req, const struct feed_patch_input *in)
-{
-	handler_patch_ttl(feed_call(req, &feed_patch_script, in->name), in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms,
-			  on_patched);
-}
-
-void feed_delete(struct request *req, const struct feed_delete_input *in)
-{
-	handler_delete(req, feed_call(req, &feed_delete_script, in->name), "feed", in->name);
-}
-
-/* ---- GET /feeds ---- */
-
-static struct call *get_one(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return feed_call(req, &feed_get_script, name);
-}
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req, (void)part;
-	if (reply_outcome(r) == FEED_GET_ABSENT)
-		return;
-	out_object(o, NULL);
-	write_state(o, name, r);
-	out_close(o);
-}
-
-void feed_list(struct request *req, const struct feed_list_input *in)
-{
-	static const struct list_of feeds = { .kind = KEY_FEED, .is_indexed = true, .look = get_one, .item = item_of };
-
-	list_keys(req, &feeds, in->match, in->cursor, in->limit);
-}
+const struct kind feed_kind = {
+	.list = { .kind = KEY_FEED, .is_indexed = true, .look = kind_look, .item = kind_item },
+	.missing = { "feed ", " does not exist" },
+	.get = &feed_get_script,
+	.patch = &feed_patch_script,
+	.delete = &feed_delete_script,
+	.call = feed_call,
+	.out = out_feed,
+	.is_always = true,
+};
 
 /* ---- POST /feeds/{name}/items ---- */
 

@@ -1,6 +1,7 @@
 /* geo_sets: whole geo sets: PUT, PATCH, GET and DELETE of one, and their list. */
 #include <inttypes.h>
 
+#include "common/kind.h"
 #include "geo/geo_call.h"
 
 static void write_set(struct json_out *o, struct text name, const struct reply *r)
@@ -22,20 +23,7 @@ static struct call *whole_call(struct request *req, const struct script *s, stru
 	return c;
 }
 
-/* ---- GET, PUT, PATCH, DELETE /geo/{name} ---- */
-
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct geo_get_input *in = req->input;
-
-	write_set(answer_begin(req, 200), in->name, r);
-	answer_end(req);
-}
-
-void geo_get(struct request *req, const struct geo_get_input *in)
-{
-	call_send(handler_call(req, &geo_size_script, KEY_GEO, in->name), on_state);
-}
+/* ---- PUT, PATCH, DELETE /geo/{name} ---- */
 
 static void answer_settings(struct request *req, const struct reply *r, struct text name, int64_t wanted)
 {
@@ -111,28 +99,11 @@ void geo_delete(struct request *req, const struct geo_delete_input *in)
 	geo_send(req, whole_call(req, &geo_delete_script, in->name), on_deleted);
 }
 
-/* ---- GET /geo ---- */
+/* ---- GET /geo/{name}, GET /geo ---- */
 
-static struct call *get_one(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return handler_call(req, &geo_size_script, KEY_GEO, name);
-}
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req;
-	(void)part;
-	if (!reply_int(r, GEO_SIZE_EXISTS))
-		return;
-	out_object(o, NULL);
-	write_set(o, name, r);
-	out_close(o);
-}
-
-void geo_list(struct request *req, const struct geo_list_input *in)
-{
-	static const struct list_of sets = { .kind = KEY_GEO, .is_indexed = true, .look = get_one, .item = item_of };
-
-	list_keys(req, &sets, in->match, in->cursor, in->limit);
-}
+const struct kind geo_kind = {
+	.list = { .kind = KEY_GEO, .is_indexed = true, .look = kind_look, .item = kind_item },
+	.get = &geo_size_script,
+	.out = write_set,
+	.is_always = true,
+};

@@ -4,6 +4,7 @@
  * drop. leaderboards/members.c has the members of boards, leaderboards/board_merge.c merges boards.
  */
 #include "common/handler.h"
+#include "common/kind.h"
 #include "common/kinds.h"
 #include "leaderboards/board_call.h"
 
@@ -62,45 +63,11 @@ void leaderboard_patch(struct request *req, const struct leaderboard_patch_input
 	call_send(c, on_patched);
 }
 
-static void on_state(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_get_input *in = req->input;
-
-	answer_board(req, 200, in->name, r);
-}
-
-void leaderboard_get(struct request *req, const struct leaderboard_get_input *in)
-{
-	call_send(board_call(req, &leaderboard_get_script, in->name), on_state);
-}
-
-void leaderboard_delete(struct request *req, const struct leaderboard_delete_input *in)
-{
-	handler_delete(req, board_call(req, &leaderboard_delete_script, in->name), "leaderboard", in->name);
-}
-
-static struct call *get_one(struct request *req, struct text name, struct text part)
-{
-	(void)part;
-	return board_call(req, &leaderboard_get_script, name);
-}
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req;
-	(void)part;
-	if (reply_outcome(r) == LEADERBOARD_GET_ABSENT)
-		return;
-	out_object(o, NULL);
-	board_out(o, name, r);
-	out_close(o);
-}
-
-void leaderboard_list(struct request *req, const struct leaderboard_list_input *in)
-{
-	static const struct list_of boards = {
-		.kind = KEY_BOARD, .is_indexed = true, .look = get_one, .item = item_of
-	};
-
-	list_keys(req, &boards, in->match, in->cursor, in->limit);
-}
+const struct kind leaderboard_kind = {
+	.list = { .kind = KEY_BOARD, .is_indexed = true, .look = kind_look, .item = kind_item },
+	.missing = { "leaderboard ", " does not exist" },
+	.get = &leaderboard_get_script,
+	.delete = &leaderboard_delete_script,
+	.call = board_call,
+	.out = board_out,
+};

@@ -7,6 +7,7 @@
 
 #include "sales/sales.h"
 
+#include "common/kind.h"
 #include "common/kinds.h"
 
 enum { HOLD_MS = 300000 }; /* the contract's default */
@@ -163,10 +164,12 @@ void sale_get(struct request *req, const struct sale_get_input *in)
 	call_send(sale_call(req, &sale_get_script, in->name), on_state);
 }
 
-void sale_delete(struct request *req, const struct sale_delete_input *in)
-{
-	handler_delete(req, sale_call(req, &sale_delete_script, in->name), "sale", in->name);
-}
+const struct kind sale_kind = {
+	.list.kind = KEY_SALE,
+	.missing = { "sale ", " does not exist" },
+	.delete = &sale_delete_script,
+	.call = sale_call,
+};
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
