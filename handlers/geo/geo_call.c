@@ -32,9 +32,9 @@ bool geo_is_again(struct request *req, const struct reply *r)
 {
 	struct geo_work *w = req->work;
 
-	if (reply_outcome(r) != GEO_PUT_AGAIN) /* all scripts of geo have this outcome */
+	if (reply_outcome(r) != GEO_PUT_RESIZED) /* all scripts of geo have this outcome */
 		return false;
-	w->cells = reply_int(r, GEO_AGAIN_CELLS);
+	w->cells = reply_int(r, GEO_RESIZED_CELLS);
 	if (++w->repeats > MAX_REPEATS)
 		answer_problem(req, P_CONTENTION, "the set was rebuilt during each of several attempts");
 	else if (w->again)

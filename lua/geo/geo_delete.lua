@@ -3,7 +3,7 @@
 -- ARGV[1]  how many cells
 --@reply 1 removed: size int
 --@reply 0 absent
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- size is how many members it had.
 -- Errors: WRONGTYPE, nothing done. O(cells); Redis frees the memory in the background.
 --@flags allow-oom

@@ -6,7 +6,7 @@
 -- ARGV[4]  how many cells
 --@reply 0: distance real
 --@reply -1 absent: member text
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- The distance has 4 decimals. member is the first that is not in the set.
 -- Errors: WRONGTYPE. O(log M).
 --@reads

@@ -5,7 +5,7 @@
 --          most 1000 members (for a member that is named twice, the last place counts); then how
 --          many cells
 --@reply 1: added int, updated int
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- added counts members that are new, updated members that were there before, moved or not.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
 --@idempotent

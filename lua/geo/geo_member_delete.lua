@@ -4,7 +4,7 @@
 -- ARGV[1]  the member
 -- ARGV[2]  how many cells
 --@reply 1 removed, 0 absent
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- Errors: WRONGTYPE, nothing done. O(log M).
 --@flags allow-oom
 local member = ARGV[1]

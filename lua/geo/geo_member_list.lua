@@ -6,7 +6,7 @@
 -- ARGV[4]  how many cells
 --@reply 0: ended int, next_cursor text, members (geo_member)...
 --@reply -1 no_cursor
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 --@shape geo_member: member text, place (geo_place)
 -- ended is how many of KEYS[2..] were walked to their end. next_cursor is for the cell after them,
 -- '0' at its start.

@@ -3,7 +3,7 @@
 -- ARGV     for each of KEYS[2..] how many, and then these: members, at most 1000 in all; then how
 --          many cells
 --@reply 0: places (geo_place)...
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- There is a place for each member, in the order asked. The geohash of an absent member is ''.
 -- Errors: WRONGTYPE. O(N log M).
 --@reads

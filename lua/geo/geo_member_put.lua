@@ -5,7 +5,7 @@
 -- ARGV[3]  the member
 -- ARGV[4]  how many cells
 --@reply 1: added int, place (geo_place)
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- added is 1 or 0. The place is as stored, rounded to 52 bits.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
 local longitude, latitude, member = ARGV[1], ARGV[2], ARGV[3]

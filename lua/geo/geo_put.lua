@@ -9,7 +9,7 @@
 --@reply 1: geo_set, is_new int
 --@reply -1 other_cells: size int, cells int
 --@reply -2 absent
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- other_cells: the set has members, and another number of cells.
 -- Errors: WRONGTYPE, nothing done. O(cells).
 local wanted, ttl, must_exist = tonumber(ARGV[1]), ARGV[2], ARGV[3]

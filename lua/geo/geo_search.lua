@@ -12,7 +12,7 @@
 -- ARGV[9]  the distance of the last of so many members that other cells had; '' when they had fewer
 -- ARGV[10] how many cells the set has
 --@reply 0: done int, found (geo_found)...
---@reply -3 again: geo_again
+--@reply -3 resized: geo_resized
 -- found is from the first `done` cells, at least one: the script begins no further cell once it may
 -- have looked at some 1000 members.
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell; the work for

@@ -9,7 +9,7 @@
 -- there is no set yet. If KEYS[1] holds something else, it returns nil and an error. If the caller
 -- assumes another number, it returns nil and a reply with the outcome -3. This reply has the number
 -- for the next call:
---@shape geo_again: cells int
+--@shape geo_resized: cells int
 local function geo_cells(now)
   local given = tonumber(table.remove(ARGV))
   local cells, is_new = tonumber(redis.call('HGET', KEYS[1], 'cells') or ''), false

@@ -25,9 +25,9 @@ static int split_in_three(void **state)
 /* The call did nothing but return the number of cells. */
 static void returned_cells(int64_t cells)
 {
-	assert_int_equal(r.reply->elements, GEO_AGAIN_CELLS + 1);
-	assert_int_equal(outcome(&r), GEO_PUT_AGAIN);
-	assert_int_equal(item_int(&r, GEO_AGAIN_CELLS), cells);
+	assert_int_equal(r.reply->elements, GEO_RESIZED_CELLS + 1);
+	assert_int_equal(outcome(&r), GEO_PUT_RESIZED);
+	assert_int_equal(item_int(&r, GEO_RESIZED_CELLS), cells);
 }
 
 #define misled(cells, script, keys, args)                   \
@@ -85,7 +85,7 @@ TEST(a_set_is_made_and_ended_by_its_members)
 	 */
 	run(&r, &geo_member_add_script, KEYS(SET, CELL("1")), ARGS("2", "1", "2", "b", "1", "2", "c", "16"));
 	run(&r, &geo_put_script, KEYS(SET), ARGS("", "null", "1", "0"));
-	assert_int_equal(outcome(&r), GEO_PUT_AGAIN);
+	assert_int_equal(outcome(&r), GEO_PUT_RESIZED);
 	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("b", "16"));
 	server_command(&r, "HSET " SET " kept 1");
 	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("c", "16"));
