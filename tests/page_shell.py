@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 
-import embedded
+from stage import free_port
 
 SHOWN_PORT = "8379"
 SHOWN_ADDRESS = f"127.0.0.1:{SHOWN_PORT}"
@@ -27,7 +27,7 @@ class Shell:
 
     def __init__(self, folder, program, port, push_port):
         self.port = port
-        self.second_port = embedded.free_port()
+        self.second_port = free_port()
         self.background = pathlib.Path(folder, "background")
         self.background.touch()
         self.jobs = 0

@@ -13,7 +13,7 @@ import sys
 import tarfile
 import zipfile
 
-import embedded
+from stage import Daemon
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "clients"
 LIBRARIES = SOURCE.parent.parent / "clients"
@@ -83,7 +83,7 @@ def main():
     unpack_types = "--enable-incomplete-feature=Unpack"  # for mypy before 1.7
     run(folder, "mypy", "--strict", unpack_types, "--python-version", "3.9", "library.py", MYPYPATH=str(site))
     run(folder, sys.executable, str(SOURCE.parent / "test_python_types.py"), "node_modules/.bin/pyright")
-    with embedded.Daemon(sys.argv[1]) as daemon:
+    with Daemon(sys.argv[1]) as daemon:
         url = f"http://127.0.0.1:{daemon.port}"
         # The option states that a member with a default may be left out of a request.
         generate(folder, url, "openapi-typescript", "URL", "--default-non-nullable", "false", "-o", "patternd.d.ts")

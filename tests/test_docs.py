@@ -51,7 +51,7 @@ import urllib.request
 import xml.etree.ElementTree
 
 
-import embedded
+from stage import Daemon, free_port
 import page_shell
 import shown_files
 from page_shell import COMMAND_SECONDS, SHOWN_ADDRESS
@@ -377,10 +377,10 @@ def run_page(program, page):
     findings, count = [], 0
     if not BLOCK.search(text) and not PROGRAM.search(text):
         return findings, count
-    port = embedded.free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         options = ("--redis-timeout-ms", "10000", *shown_files.put(folder, text, port))
-        daemon = stack.enter_context(embedded.Daemon(program, *options))
+        daemon = stack.enter_context(Daemon(program, *options))
         shown_files.lead(folder, text, SHOWN_ADDRESS, f"127.0.0.1:{daemon.port}")
         pathlib.Path(folder, "node_modules").mkdir()
         pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
@@ -535,7 +535,7 @@ def check_generated(page):
 
 def check_metrics(page, program):
     """The page has each metric of a daemon, and may have metrics that only other options expose."""
-    with embedded.Daemon(program) as daemon:
+    with Daemon(program) as daemon:
         url = f"http://127.0.0.1:{daemon.port}/metrics"
         text = urllib.request.urlopen(url, timeout=COMMAND_SECONDS).read().decode()
     for name, words in re.findall(r"^# HELP (\S+) (.*)$", text, re.M):

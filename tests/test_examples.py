@@ -48,10 +48,7 @@ import subprocess
 import sys
 import time
 
-import embedded
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "chaos"))
-from processes import redis  # noqa: E402
+from stage import Daemon, redis
 
 SOON_SECONDS = 10
 SLACK_MS = 20  # between the clock of Redis, which it reads once per command, and this one
@@ -171,7 +168,7 @@ class Stage:
         self.replica = int(urls[1].rsplit(":", 1)[1].split("/")[0]) if urls[1:] else None
         options = ["--read-from", "replica", "--max-replica-lag-ms", "60000", "--redis-replicas"]
         options = options + urls[1:] if urls[1:] else []
-        daemon = embedded.Daemon(os.environ.get("PATTERND_BIN", f"{build}/patternd"), *options, redis=urls[0])
+        daemon = Daemon(os.environ.get("PATTERND_BIN", f"{build}/patternd"), *options, redis=urls[0])
         self.daemon = self.exits.enter_context(daemon)
         self.connection = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=60)
         self.exits.callback(self.connection.close)

@@ -11,7 +11,7 @@ import urllib.parse
 
 import yaml
 
-import embedded
+from stage import Daemon
 
 KUBERNETES = pathlib.Path(__file__).resolve().parent.parent / "docker/kubernetes"
 KEDA = KUBERNETES / "keda/scaledobject.yaml"
@@ -80,7 +80,7 @@ def main():
     with tempfile.NamedTemporaryFile("w") as tokens:
         tokens.writelines(token_lines())
         tokens.flush()
-        with embedded.Daemon(sys.argv[1], "--tokens", tokens.name, "--allowed-hosts", allowed_hosts()) as daemon:
+        with Daemon(sys.argv[1], "--tokens", tokens.name, "--allowed-hosts", allowed_hosts()) as daemon:
             mine = {"Authorization": f"Bearer {MINE}"}
             assert values(daemon, scaled) == {"ready": 0, "in_flight": 0}, "a queue that was never used"
             for body in range(3):

@@ -36,8 +36,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(SOURCE / "chaos"))
 
 from evidence import Evidence  # noqa: E402
-from processes import Process, free_port, redis, wait_until  # noqa: E402
-from stage import field, is_ready, redis_server  # noqa: E402
+from stage import Process, free_port, is_ready, redis, redis_server, wait_until  # noqa: E402
+from stage_single import field  # noqa: E402
 
 LANGUAGES = {"python": (sys.executable, "py"), "javascript": ("node", "mjs")}
 PROGRAMS = 2

@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 
-import embedded
+from stage import Daemon, Redis
 
 SOURCE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(SOURCE / "chaos"))
@@ -241,27 +241,18 @@ def environment(**more):
 @contextlib.contextmanager
 def quorum(program, folder):
     """The port of a daemon that asks three more servers for locks."""
-    paths = [folder / f"member-{number}" for number in range(3)]
-    command = ["redis-server", "--port", "0", "--save", "", "--dir", folder]
-    servers = [
-        subprocess.Popen([*command, "--unixsocket", path, "--logfile", path.with_suffix(".log")]) for path in paths
-    ]
-    try:
-        members = ",".join(f"unix://{path}" for path in paths)
-        with embedded.Daemon(program, "--lock-quorum", members, folder=folder / "quorum") as daemon:
-            while daemon.ask("GET", "/locks/quorum")[0] != 200:
-                time.sleep(0.05)
-            yield daemon.port
-    finally:
-        for server in servers:
-            server.terminate()
-            server.wait(10)
+    with contextlib.ExitStack() as running:
+        members = ",".join(running.enter_context(Redis()).url for _ in range(3))
+        daemon = running.enter_context(Daemon(program, "--lock-quorum", members, folder=folder / "quorum"))
+        while daemon.ask("GET", "/locks/quorum")[0] != 200:
+            time.sleep(0.05)
+        yield daemon.port
 
 
 def check_promises(language, program, folder):
     path = folder / "socket"
     with (
-        embedded.Daemon(program, "--listen", f"unix:{path},127.0.0.1:0", folder=folder / "single") as daemon,
+        Daemon(program, "--listen", f"unix:{path},127.0.0.1:0", folder=folder / "single") as daemon,
         quorum(program, folder) as quorum_port,
     ):
         ask_for_promises(language, daemon, path, quorum_port)
@@ -291,7 +282,7 @@ def ask_for_promises(language, daemon, socket_path, quorum_port):
 
 
 def check_cuts(language, program, folder):
-    with embedded.Daemon(program, folder=folder / "cut") as daemon:
+    with Daemon(program, folder=folder / "cut") as daemon:
         cutter = Cutter(daemon.port, 13)
         ledger = Ledger(language, cutter.listener.getsockname()[1], folder / "cuts.jsonl")
         ledger.await_work(60)
@@ -303,7 +294,7 @@ def check_cuts(language, program, folder):
 
 def check_faults(language, program, fault_proxy, folder):
     rng, count = random.Random(SEED), 0
-    with embedded.Daemon(program, folder=folder / "faulty") as daemon, Proxy(fault_proxy, daemon.port) as proxy:
+    with Daemon(program, folder=folder / "faulty") as daemon, Proxy(fault_proxy, daemon.port) as proxy:
         ledger = Ledger(language, proxy.port, folder / "faults.jsonl")
         deadline = time.monotonic() + 9
         while time.monotonic() < deadline:

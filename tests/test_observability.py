@@ -16,7 +16,7 @@ import time
 
 import yaml
 
-import embedded
+from stage import Daemon
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import contract as contract_file  # noqa: E402
@@ -232,11 +232,11 @@ def faults(where, expression, legend, metrics, operations):
 
 
 def main():
-    with embedded.Daemon(sys.argv[1], *QUORUM) as daemon:
+    with Daemon(sys.argv[1], *QUORUM) as daemon:
         daemon.ask("GET", "/healthz")
         idle = daemon.ask("GET", "/metrics")[2]
         text = named_metrics(daemon, "patternd_queue_messages")
-    with embedded.Daemon(sys.argv[1], *NAMES) as daemon:
+    with Daemon(sys.argv[1], *NAMES) as daemon:
         named = named_metrics(daemon, "patternd_queue_messages", "patternd_lock_waiters")
     metrics = served(text) | served(named) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS}
     contract = contract_file.load()

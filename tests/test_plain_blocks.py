@@ -122,7 +122,7 @@ class Walk:
             lines.append(f"Idempotency-Key: {self.rng.randrange(40)}")
         if text:
             lines += ["Content-Type: application/json", f"Content-Length: {len(text)}"]
-        head = "".join(line + "\r\n" for line in [f"{method} {path} HTTP/1.1", "Host: x", *lines])
+        head = "".join(line + "\r\n" for line in [f"{method} {path} HTTP/1.1", "Host: localhost", *lines])
         answer, answered = self.stage.ask(f"{head}\r\n{text}".encode())
         with contextlib.suppress(ValueError):
             return answer.status, json.loads(answered)

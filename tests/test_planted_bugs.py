@@ -21,8 +21,7 @@ sys.path += [str(TOP / "tests" / "chaos"), str(TOP / "tools")]
 
 import embed_scripts  # noqa: E402
 from bugs import BUGS as CHAOS  # noqa: E402
-from processes import free_port, redis  # noqa: E402
-from stage import redis_server  # noqa: E402
+from stage import free_port, redis, redis_server  # noqa: E402
 
 
 def planter(path):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-import embedded
+from stage import Daemon, free_port
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 # For each program: its folder, which has its target in push.json; its command, in which {port} is a
@@ -75,13 +75,13 @@ def try_program(daemon, name, port, log):
 
 
 def main():
-    found = {name: embedded.free_port() for name in PROGRAMS if shutil.which(PROGRAMS[name][1][0])}
+    found = {name: free_port() for name in PROGRAMS if shutil.which(PROGRAMS[name][1][0])}
     missing = PROGRAMS.keys() - found.keys()
     assert not missing - {"php"}, f"install what runs the examples for {missing}"
     with tempfile.TemporaryDirectory() as folder:
         targets = pathlib.Path(folder, "push.json")
         targets.write_text(json.dumps({name: target_of(name, port) for name, port in found.items()}))
-        with embedded.Daemon(sys.argv[1], "--push", str(targets)) as daemon:
+        with Daemon(sys.argv[1], "--push", str(targets)) as daemon:
             for name, port in found.items():
                 log = pathlib.Path(folder, f"{name}.log")
                 try:

@@ -23,7 +23,6 @@ import pathlib
 import re
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -34,6 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import tours
 import validate_exchanges
+from stage import Daemon, Redis, connection_to
 
 loader = importlib.machinery.SourceFileLoader("instructions", str(ROOT / "bench" / "instructions"))
 instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("instructions", loader))
@@ -51,7 +51,6 @@ OTHER_TYPES = {
     "zset": ("ZADD", "1", "foreign"),
     "stream": ("XADD", "1-1", "field", "foreign"),
 }
-OPTIONS = ["--port", "0", "--save", "", "--enable-debug-command", "local"]
 # Further requests, for scripts that no tour runs.
 MORE_TOURS = {
     "shared": [
@@ -150,18 +149,13 @@ def connect(path):
     return Wire(sock)
 
 
-def listens(path):
-    with socket.socket(socket.AF_UNIX) as sock:
-        return sock.connect_ex(path) == 0
-
-
 class Proxy:
     """A proxy before Redis; `run(command, keys)` returns the reply to a script or command of a
     request.
     """
 
-    def __init__(self, folder):
-        self.redis_path, self.path = f"{folder}/redis", f"{folder}/proxy"
+    def __init__(self, redis_path, folder):
+        self.redis_path, self.path = redis_path, f"{folder}/proxy"
         self.redis, self.lock = connect(self.redis_path), threading.Lock()
         self.run = lambda command: self.redis.ask(*command)
         listener = socket.socket(socket.AF_UNIX)
@@ -239,38 +233,16 @@ class Stage:
         self.contract = instructions.Contract()
         self.checker = validate_exchanges.Contract(contract_path)
         self.flaws, self.asked = [], 0
-        path = f"{self.folder.name}/redis"
-        self.children = [
-            subprocess.Popen(
-                ["redis-server", *OPTIONS, "--unixsocket", path, "--dir", self.folder.name],
-                stdout=subprocess.DEVNULL,
-            )
-        ]
-        try:
-            self.open(program, pathlib.Path(contract_path).parent / "lua", path)
-        except BaseException:
-            self.stop()
-            raise
-
-    def open(self, program, scripts, path):
-        instructions.wait_for(lambda: listens(path), "redis-server")
-        self.proxy = Proxy(self.folder.name)
-        for source in scripts.glob("*.lua"):
-            self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
-        http_path = f"{self.folder.name}/http"
-        command = [program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"]
-        # The proxy runs a script in a hundred ways before it answers, which may take seconds.
-        command += ["--redis-timeout-ms", "30000"]
-        with open(f"{self.folder.name}/log", "w", encoding="utf-8") as log:
-            self.children.append(subprocess.Popen(command, stderr=log))
-        instructions.wait_for(lambda: "redis_connected" in pathlib.Path(log.name).read_text(), "the daemon")
-        self.http = socket.socket(socket.AF_UNIX)
-        self.http.connect(http_path)
-
-    def stop(self):
-        for child in reversed(self.children):
-            child.terminate()
-            child.wait()
+        with contextlib.ExitStack() as running:
+            redis = running.enter_context(Redis("--enable-debug-command", "local"))
+            self.proxy = Proxy(str(redis.path), self.folder.name)
+            for source in (pathlib.Path(contract_path).parent / "lua").glob("*.lua"):
+                self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
+            # The proxy runs a script in a hundred ways before it answers, which may take seconds.
+            patience = ("--redis-timeout-ms", "30000")
+            daemon = running.enter_context(Daemon(program, *patience, redis=f"unix://{self.proxy.path}"))
+            self.http = connection_to(daemon.port)
+            self.stop = running.pop_all().close
 
     def ask(self, request):
         """Status and body; refusals while the daemon reconnects are retried."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-import embedded
+from stage import Daemon
 
 SHOP = pathlib.Path(__file__).resolve().parent.parent / "examples/shop"
 SAID = """\
@@ -95,7 +95,7 @@ def check_state(name, daemon):
 
 
 def run(name, *command):
-    with embedded.Daemon(sys.argv[1]) as daemon, http.server.ThreadingHTTPServer(("127.0.0.1", 0), BadWay) as way:
+    with Daemon(sys.argv[1]) as daemon, http.server.ThreadingHTTPServer(("127.0.0.1", 0), BadWay) as way:
         way.daemon, way.tries, way.decisions = daemon, collections.Counter(), 0
         threading.Thread(target=way.serve_forever, daemon=True).start()
         environment = os.environ | {

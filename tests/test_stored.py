@@ -17,17 +17,16 @@ import os
 import pathlib
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
 sys.dont_write_bytecode = True
-import embedded
+from stage import Daemon, Redis
 import packed
 import stored_scenes
-from test_redis_replies import connect, listens
+from test_redis_replies import connect
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "tests" / "stored"
@@ -99,21 +98,16 @@ class Stage:
     def __init__(self, program, clock, fixed_random):
         self.program, self.fixed_random = program, os.path.abspath(fixed_random)
         self.folder = tempfile.TemporaryDirectory()
-        self.clock, self.path = pathlib.Path(self.folder.name, "clock"), f"{self.folder.name}/redis"
+        self.clock = pathlib.Path(self.folder.name, "clock")
         self.clock.write_bytes(struct.pack("q", BEGIN_US))
         self.zones = pathlib.Path(self.folder.name, "zoneinfo")
         write_zones(self.zones)
-        self.server = subprocess.Popen(
-            ["redis-server", "--port", "0", "--save", "", "--unixsocket", self.path, "--dir", self.folder.name],
-            env=os.environ | {"LD_PRELOAD": os.path.abspath(clock), "CLOCK_FILE": str(self.clock)},
-            stdout=subprocess.DEVNULL,
-        )
-        self.wait_for(lambda: listens(self.path))
-        self.redis = connect(self.path)
+        preloaded = {"LD_PRELOAD": os.path.abspath(clock), "CLOCK_FILE": str(self.clock)}
+        self.server = Redis(environment=preloaded).__enter__()
+        self.redis = connect(str(self.server.path))
 
     def close(self):
-        self.server.terminate()
-        self.server.wait()
+        self.server.__exit__()
         self.folder.cleanup()
 
     @staticmethod
@@ -136,7 +130,7 @@ class Stage:
         self.set_clock(at_us)
         preloaded = {"LD_PRELOAD": self.fixed_random, "ASAN_OPTIONS": "verify_asan_link_order=0"}
         options = ["--drain-ms", "0", "--zoneinfo", str(self.zones)]
-        with embedded.Daemon(self.program, *options, redis=f"unix://{self.path}", environment=preloaded) as d:
+        with Daemon(self.program, *options, redis=self.server.url, environment=preloaded) as d:
             yield d
 
     def data(self):

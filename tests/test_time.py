@@ -13,15 +13,13 @@ left in Redis of the messages.
 """
 import http.client
 import json
-import os
 import pathlib
 import re
-import socket
 import struct
-import subprocess
 import sys
 import tempfile
-import time
+
+from stage import Daemon, Redis, connection_to
 
 START_US = 1_800_000_000_000_000
 PARTS = ("", ":ready", ":delayed", ":flight", ":dead", ":ids", ":done", ":schedules", ":waiters", ":order", ":busy",
@@ -36,26 +34,10 @@ class Stage:
     def __init__(self, program, shim, folder):
         self.clock = pathlib.Path(folder, "clock")
         self.clock.write_bytes(struct.pack("q", START_US))
-        path = f"{folder}/redis"
-        env = os.environ | {"LD_PRELOAD": shim, "CLOCK_FILE": str(self.clock)}
-        options = ["--port", "0", "--unixsocket", path, "--save", "", "--dir", folder, "--loglevel", "warning"]
-        self.redis = subprocess.Popen(["redis-server", *options], env=env, stdout=subprocess.DEVNULL)
-        self.to_redis = socket.socket(socket.AF_UNIX)
-        while self.to_redis.connect_ex(path):
-            time.sleep(0.01)
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
-        arguments = ["--redis", f"unix://{path}", "--listen", f"127.0.0.1:{self.port}", "--log-level", "error"]
-        self.daemon = subprocess.Popen([program, *arguments])
-        self.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        for _ in range(1000):
-            try:
-                if self.call("GET", "/readyz")[0] == 200:
-                    break
-            except OSError:
-                self.http.close()
-            time.sleep(0.01)
+        self.redis = Redis(environment={"LD_PRELOAD": shim, "CLOCK_FILE": str(self.clock)}).__enter__()
+        self.to_redis = connection_to(self.redis.path)
+        self.daemon = Daemon(program, redis=self.redis.url).__enter__()
+        self.http = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=60)
         generated = pathlib.Path(program).parent / "generated/lua"
         self.receive = (generated / "queues_allow_oom.lua").read_text()
 
@@ -100,9 +82,8 @@ class Stage:
             self.command("EVAL", self.receive, str(len(keys)), *keys, "0", "-1", f"{n:016x}", *rest)
 
     def end(self):
-        for process in (self.daemon, self.redis):
-            process.terminate()
-            process.wait(30)
+        self.daemon.__exit__()
+        self.redis.__exit__()
 
 
 class Queue:

@@ -8,8 +8,7 @@ import threading
 import urllib.parse
 import urllib.request
 
-from processes import Process, free_port
-from stage import is_ready, redis_server
+from stage import Process, free_port, is_ready, redis_server
 
 TREE = pathlib.Path(__file__).resolve().parent.parent.parent
 DAEMONS = 2

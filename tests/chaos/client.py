@@ -9,7 +9,7 @@ import random
 import threading
 import time
 
-from processes import GaveUp
+from stage import GaveUp
 
 PATIENCE_S = 4  # beyond wait_ms; a daemon's own is --redis-timeout-ms
 LOOKS_MOST = 100

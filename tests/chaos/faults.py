@@ -6,7 +6,7 @@ and after each storm the stage recovers.
 import signal
 import time
 
-from processes import redis, wait_until
+from stage import redis, wait_until
 
 DRAIN_S = 12  # --drain-ms is five seconds
 UNNOTICED_US = 2000000  # how long a failover may be under way before it is seen

@@ -4,8 +4,8 @@ another.
 import subprocess
 import time
 
-from processes import GaveUp, free_port, redis, wait_until
-from stage import Proxies, Stage, caught_up, field, redis_server
+from stage import GaveUp, free_port, redis, redis_server, wait_until
+from stage_single import Proxies, Stage, caught_up, field
 
 NODE_TIMEOUT_MS = 1000
 KEYS_AT_ONCE = 100

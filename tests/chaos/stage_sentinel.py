@@ -3,8 +3,8 @@ Sentinels rewrite, so that a restarted server has its latest role.
 """
 import pathlib
 
-from processes import REDIS_SERVER, Process, free_port, redis
-from stage import DURABLE, Proxies, Stage, caught_up, field, redis_answers
+from stage import DURABLE, REDIS_SERVER, Process, free_port, redis, redis_answers
+from stage_single import Proxies, Stage, caught_up, field
 
 PATIENCE_MS, FAILOVER_TIMEOUT_MS, QUORUM = 500, 3000, 2
 

@@ -27,7 +27,7 @@ import traceback
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 
-import embedded  # noqa: E402
+import stage  # noqa: E402
 
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 # Removed from the environment, where the daemon would read these variables as options.
@@ -212,54 +212,17 @@ def answer(status, body=b"", *headers):
     return "\r\n".join(lines).encode("latin-1") + body
 
 
-# ---- Redis ----
-
-
-class Redis:
-    """A Redis that can be stopped and killed; its append-only file survives."""
-
-    def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="patternd-push-redis-"))
-        self.url = f"unix://{self.folder}/socket"
-        self.start()
-
-    def start(self):
-        words = ["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "yes"]
-        self.child = subprocess.Popen(
-            [GIVEN.get("PATTERND_TEST_REDIS") or "redis-server", *words, "--appendfsync", "always"],
-            cwd=self.folder,
-            stdout=subprocess.DEVNULL,
-        )
-        wait_for(lambda: (self.folder / "socket").exists() and self.say("PING") == b"+PONG\r\n", 15)
-
-    def say(self, word):
-        with socket.socket(socket.AF_UNIX) as s, contextlib.suppress(OSError):
-            s.connect(str(self.folder / "socket"))
-            s.sendall(word.encode() + b"\r\n")
-            return s.recv(100)
-
-    def kill(self):
-        self.child.kill()
-        self.child.wait(10)
-
-    def stop(self):
-        self.child.send_signal(signal.SIGSTOP)
-
-    def go_on(self):
-        self.child.send_signal(signal.SIGCONT)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        shutil.rmtree(self.folder)
-
-
 # ---- The daemon ----
 
 
-class Daemon(embedded.Daemon):
+class Redis(stage.Redis):
+    """A Redis that can be stopped and killed; its append-only file survives."""
+
+    def __init__(self):
+        super().__init__("--appendonly", "yes", "--appendfsync", "always")
+
+
+class Daemon(stage.Daemon):
     """The daemon with these targets. `targets` maps a queue to an App, to a URL or to the members
     of a target. Without `redis` the daemon has its own Redis.
     """

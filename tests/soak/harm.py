@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 
-from processes import redis
+from stage import redis
 
 LEAVING, IDLE = 200, 500
 LINGER_S = 3

@@ -4,10 +4,13 @@ on a private Redis, and with a slow reference that walks through the minutes wit
 import datetime
 import json
 import pathlib
-import socket
 import subprocess
-import tempfile
+import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from stage import Redis, redis  # noqa: E402
 
 RECURRENCE = pathlib.Path(__file__).resolve().parents[2] / "lua/queues/schedules/lib_queue_recurrence.lua"
 MINUTE = 60
@@ -45,43 +48,19 @@ class Scripts:
     """A private Redis that runs the recurrence."""
 
     def __enter__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        path = self.folder.name + "/redis.sock"
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--lua-time-limit", "60000"],
-            cwd=self.folder.name,
-            stdout=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 30
-        while True:
-            self.socket = socket.socket(socket.AF_UNIX)
-            if self.socket.connect_ex(path) == 0:
-                break
-            self.socket.close()
-            assert time.monotonic() < deadline, "redis-server does not start"
-            time.sleep(0.02)
-        self.stream = self.socket.makefile("rwb")
+        self.redis = Redis("--lua-time-limit", "60000").__enter__()
         self.script = COUNTED + RECURRENCE.read_text() + ALL_WITHIN
         return self
 
     def __exit__(self, *_):
-        self.stream.close()
-        self.socket.close()
-        self.process.terminate()
-        self.process.wait(30)
-        self.folder.cleanup()
+        self.redis.__exit__()
 
     def ask(self, queries):
         """Returns for each [mask, shifts, after_ms, until_ms] the instants in ms, how many are
         counted, and the divisions for each instant.
         """
-        words = [b"EVAL", self.script.encode(), b"0", json.dumps(queries).encode()]
-        self.stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
-        self.stream.flush()
-        line = self.stream.readline()
-        assert line[:1] == b"$", line.decode()
-        reply = json.loads(self.stream.read(int(line[1:]) + 2))
-        return [([int(at) for at in found], count, steps) for found, steps, count in reply]
+        reply = redis(self.redis.path, "EVAL", self.script, 0, json.dumps(queries), timeout=60)
+        return [([int(at) for at in found], count, steps) for found, steps, count in json.loads(reply)]
 
 
 class Daemon:

@@ -4,43 +4,13 @@ master and replicas with Sentinels (`sentinel`), or a Cluster (`cluster`). In th
 server is behind a proxy, and all others know the server by the address of that proxy.
 """
 import glob
-import os
-import pathlib
 import subprocess
-import urllib.error
 import urllib.request
 
-from processes import REDIS_SERVER, GaveUp, Process, free_port, redis, wait_until
+from stage import BUILD, GaveUp, Process, free_port, is_ready, redis, redis_answers, redis_server, wait_until
 
 CLOCKS = (None, "+1h", "-1h")  # of the daemons: a wrong clock must not matter
 DAEMONS = len(CLOCKS)
-FOLDER = pathlib.Path(__file__).resolve().parent
-BUILD = FOLDER.parent.parent / "build"
-DURABLE = (
-    "--save",
-    "",
-    "--appendonly",
-    "yes",
-    "--appendfsync",
-    "always",
-    "--bind",
-    "127.0.0.1",
-    "--daemonize",
-    "no",
-    "--enable-debug-command",
-    "yes",
-)
-
-
-def redis_answers(port):
-    return redis(port, "PING", timeout=1) == "PONG"
-
-
-def redis_server(name, folder, port, *options, announced_port=None):
-    home = pathlib.Path(folder, name)
-    home.mkdir()
-    command = (REDIS_SERVER, "--port", port, "--dir", home, *DURABLE, *options)
-    return Process(name, folder, port, command, redis_answers, announced_port=announced_port)
 
 
 def wrong_clock(off):
@@ -68,13 +38,6 @@ def caught_up(master, replicas):
         and int(field(replica, "slave_repl_offset") or 0) >= int(had)
         for replica in replicas
     )
-
-
-def is_ready(port):
-    try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).status == 200
-    except (OSError, urllib.error.URLError):
-        return False
 
 
 def longest_iteration_us(port):
