@@ -27,14 +27,7 @@ FACTS = [
         [
             ("docs/glossary.md", r"grace polls \| polling a request for up to (\d+) ms"),
             ("ARCHITECTURE.md", r"polls the request for up to (\d+) ms \(grace polls\)"),
-            ("docs/adr/0006-behind-libmicrohttpd.md", r"for at most (\d+) ms\. Then"),
         ],
-    ),
-    (
-        "grace polls",
-        ("service/http/response.c", r"MAX_GRACE_POLLS = (\d+)"),
-        1,
-        [("docs/adr/0006-behind-libmicrohttpd.md", r"for up to (\d+) runs")],
     ),
     (
         "a stall, ms",
@@ -91,22 +84,6 @@ FACTS = [
             (VALUES, value("`Idempotency-TTL-Ms`")),
             ("openapi/root.yaml", r"The response is kept for (\d+)\s+h"),
         ],
-    ),
-    (
-        "bits of a Bloom filter for a million items",
-        # millions, in an answer of the daemon, which the test of the page checks
-        ("docs/bloom.md", r'"size":0,"bits":(\d+)\d{6},'),
-        1,
-        [
-            ("docs/bloom.md", r"about (\d+) bits per item at one error in a hundred"),
-            ("openapi/root.yaml", r"about (\d+) bits per item at an error rate of 0.01"),
-        ],
-    ),
-    (
-        "one of so many allocations of TLS to Redis fails",
-        ("tests/faults/test_torture.c", r"TLS_STEP = (\d+)"),
-        1,
-        [("SECURITY.md", r"one in (\d+)"), ("tests/verify/report", r"only each (\d+)st")],
     ),
     (
         "longest wait, ms",

@@ -35,18 +35,10 @@ def number(path, pattern):
     return None
 
 
-def count_patterns():
-    """The number of patterns of the API: the tags of the contract, except the tags that are not
-    patterns.
-    """
-    text = tree.pathlib.Path("openapi/root.yaml").read_text()
-    tags = re.findall(r"^  - name: (\w.*)$", text[text.index("\ntags:") :], re.M)
-    return len(set(tags) - {"Push", "Keys", "Daemon"})
-
-
 def without_key():
     """POST operations that change something and take no Idempotency-Key."""
-    paths = yaml.safe_load(tree.pathlib.Path("openapi.yaml").read_text())["paths"].values()
+    text = tree.pathlib.Path("openapi.yaml").read_text()
+    paths = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["paths"].values()
     for operation in (path["post"] for path in paths if "post" in path):
         takes = any("IdempotencyKey" in parameter.get("$ref", "") for parameter in operation.get("parameters", []))
         if operation["x-effect"] != "reads" and not takes:
@@ -62,11 +54,4 @@ for what, decides, scale, stated in FACTS:
         found = number(*place)
         if is_number and found and found[0] * scale != is_number[0]:
             lint.finding(place[0], found[1], f"{what}: {found[0]}, but {decides[0]} has {is_number[0] / scale:g}")
-for place, beside in (
-    (("README.md", r"rate limits and (\d+) other Redis patterns"), 3),
-    (("docs/compare.md", r"patternd offers (\d+) patterns"), 0),
-):
-    found = number(*place)
-    if found and found[0] + beside != count_patterns():
-        lint.finding(place[0], found[1], f"patterns: {found[0]}, but the contract has {count_patterns() - beside}")
 lint.done()
