@@ -96,7 +96,7 @@ void overview_groups_end(struct overview_groups *g, struct overview_items *items
 						  ": %" PRId64 " %s paused, %" PRId64 " limited, %" PRId64
 						  " in a backoff; the oldest waits for group %s",
 						  stuck.paused, finding_verb(stuck.paused), stuck.limited,
-						  stuck.backoff, stuck.oldest.at)
+						  stuck.backoff, stuck.oldest.at ? stuck.oldest.at : "")
 				   : TEXT("");
 	overview_items_add(items,
 			   &(struct finding){
