@@ -54,4 +54,3 @@ TEST(a_far_bit_is_refused_by_name)
 	client_close(c);
 	daemon_stop(&large);
 }
-

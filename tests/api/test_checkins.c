@@ -120,4 +120,3 @@ TEST(today_is_redis_s)
 	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 0);
 	assert_int_equal(int_at(get("/checkins/u"), "/longest_streak"), 1);
 }
-

@@ -1,4 +1,4 @@
-/* Semaphores over HTTP: the wait queue, which is like that of a lock. */
+/* Semaphores over HTTP: their wait queue. */
 #include "../support/proc.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
@@ -38,4 +38,3 @@ TEST(a_client_that_leaves_is_out_of_the_queue)
 	assert_status(raw_answer(second, SOON_MS), 201);
 	raw_close(second);
 }
-

@@ -95,4 +95,3 @@ TEST(a_combination_is_walked_page_by_page)
 				 json_at(get_all("/sets/combine?subtract=left&subtract=right&limit=1"), "/items")),
 			 40);
 }
-

@@ -61,4 +61,3 @@ TEST(pages_are_listed_once)
 	post("/uv/all/merge", "{\"sources\":[\"page8\"],\"from\":\"2004-02-29\",\"to\":\"2004-03-01\"}");
 	assert_int_equal(json_array_size(json_at(get_all("/uv?match=all"), "/items")), 1);
 }
-
