@@ -8,7 +8,7 @@ tests/validate_exchanges.py.
 
     -- A comment.
     # what the example shows                       an example begins; Redis is empty
-    PUT /counters/a/fields/b {"value": 1} -> 201   a request, a body and the answer
+    PUT /counters/a/fields/b {"value": 1} -> 201   request, body and answer
     POST /counters/a/increment {"counters": {"b": 2}}
       Idempotency-Key: k                           a header
       -> 200 {"name": "a", "counters": {"b": 3}}   the body of the answer
