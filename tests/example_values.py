@@ -6,7 +6,7 @@ import re
 SLACK_MS = 20  # between the clock of Redis, which it reads once per command, and this one
 MARK = "\ue000"  # begins a text that is a bare word of an answer
 BARE = re.compile(
-    r'("[^"\\]*(?:\\.[^"\\]*)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+|now(?:[+-]\d+)?|-?\d+\.\.-?\d+)'
+    r'("[^"\\]*(?:\\.[^"\\]*)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+|now(?:[+-]\d+)?|-?\d+(?:\.\d+)?\.\.-?\d+(?:\.\d+)?)'
 )
 
 
@@ -40,14 +40,14 @@ class Values:
             raise Differs(f"{where}: {came!r}, not ${name}, which is {self.named[name]!r}")
 
     def word(self, word, came, where):
-        span = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", word)
+        span = re.fullmatch(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)", word)
         if word.startswith("$"):
             return self.bound(word[1:], came, where)
         if word.startswith("now"):
             after = int(word[3:] or 0)
             low, high = self.span[0] + after - SLACK_MS, self.span[1] + after + SLACK_MS
         elif span:
-            low, high = map(int, span.groups())
+            low, high = map(float, span.groups())
         else:
             return None
         if isinstance(came, bool) or not isinstance(came, (int, float)) or not low <= came <= high:

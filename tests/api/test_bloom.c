@@ -1,5 +1,5 @@
 /*
- * Bloom filters over HTTP: answers about items, the promised error rate, and replays. No call
+ * Bloom filters over HTTP: requests of a thousand items, their replays, and many callers. No call
  * blocks Redis for long.
  */
 #include <math.h>
@@ -72,92 +72,7 @@ static struct answer put(const char *filter, const char *body)
 	return http(client, "PUT", target, body);
 }
 
-/* `wanted` is a string of t and f. */
-static void assert_bits(struct answer a, const char *pointer, const char *wanted)
-{
-	const json_t *list = json_at(a, pointer);
-
-	assert_status(a, 200);
-	assert_int_equal(json_array_size(list), strlen(wanted));
-	for (size_t i = 0; wanted[i]; i++)
-		if (json_is_true(json_array_get(list, i)) != (wanted[i] == 't'))
-			fail_msg("%s: item %zu of %s", wanted, i, a.body);
-}
-
 SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
-
-TEST(a_filter_is_made_looked_at_and_deleted)
-{
-	struct answer a = put("seen", "{\"capacity\":1000,\"error_rate\":0.01}");
-	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/name"), "seen");
-	assert_int_equal(int_at(a, "/capacity"), 1000);
-	assert_true(real_at(a, "/error_rate") == 0.01);
-	assert_int_equal(int_at(a, "/size"), 0);
-	assert_int_equal(int_at(a, "/bits"), 11028);
-	assert_int_equal(int_at(a, "/hashes"), 8);
-	assert_true(real_at(a, "/fill") == 0 && real_at(a, "/expected_error") == 0);
-	assert_status(put("seen", "{\"error_rate\":1e-2,\"capacity\":1e3}"), 200);
-	a = put("seen", "{\"capacity\":1000,\"error_rate\":0.02}");
-	assert_problem(a, 409, "filter_exists", "none");
-	assert_int_equal(int_at(a, "/capacity"), 1000);
-	assert_true(real_at(a, "/error_rate") == 0.01);
-	assert_problem(put("seen", "{\"capacity\":1001,\"error_rate\":0.01}"), 409, "filter_exists", "none");
-	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
-	assert_status(put("seen", "{\"capacity\":1001,\"error_rate\":0.01}"), 201);
-	assert_status(put("least", "{\"capacity\":1,\"error_rate\":0.5}"), 201);
-	assert_status(put("most", "{\"capacity\":100000000,\"error_rate\":0.000001}"), 201);
-}
-
-/* A first add and PUT {} make the same filter, and a retry gets the first answer. */
-TEST(the_first_add_makes_a_filter)
-{
-	static const char body[] = "{\"items\":[\"a\",\"b\",\"a\"]}";
-
-	for (int i = 0; i < 2; i++) {
-		struct answer a = http(client, "POST", "/bloom/seen/add", body, "Idempotency-Key: k");
-		assert_bits(a, "/added", "ttf");
-		assert_string_equal(text_at(a, "/name"), "seen");
-	}
-	assert_status(put("seen", "{}"), 200);
-	struct answer a = get("/bloom/seen");
-	assert_int_equal(int_at(a, "/capacity"), 10000);
-	assert_true(real_at(a, "/error_rate") == 0.01);
-	assert_int_equal(int_at(a, "/size"), 2);
-	assert_string_equal(text_at(post("/bloom/seen/lookup", body), "/name"), "seen");
-}
-
-/* The filter has eleven segments, more than the daemon names as keys in its first call. */
-TEST(a_filter_expires_whole)
-{
-	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
-	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
-	struct answer a = http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":60000}");
-	assert_status(a, 200);
-	int64_t at = int_at(a, "/expires_at_ms");
-	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}")->integer, at);
-	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}:7")->integer, at);
-	assert_status(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":null}"), 200);
-	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}:10")->integer, -1);
-	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001,\"ttl_ms\":60000}");
-	assert_status(a, 200);
-	assert_true(int_at(a, "/expires_at_ms") >= at);
-	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}"); /* without ttl_ms it does not expire */
-	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
-}
-
-TEST(items_are_answered_in_their_order)
-{
-	assert_bits(post("/bloom/seen/lookup", "{\"items\":[\"a\"]}"), "/exists", "f");
-	put("seen", "{\"capacity\":1000,\"error_rate\":0.0001}");
-	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\",\"b\",\"a\",\"c\",\"b\",\"a\"]}"), "/added", "ttftff");
-	assert_bits(post("/bloom/seen/add", "{\"items\":[\"d\",\"a\",\"d\"]}"), "/added", "tff");
-	assert_bits(post("/bloom/seen/lookup", "{\"items\":[\"x\",\"a\",\"x\",\"d\",\"a\",\"A\",\"a \"]}"), "/exists",
-		    "ftfttff");
-	/* An item is compared as UTF-8, however JSON spells it. */
-	assert_bits(post("/bloom/seen/add", "{\"items\":[\"\\u00e9\",\"\xc3\xa9\",\"e\\u0301\"]}"), "/added", "tft");
-	assert_int_equal(int_at(get("/bloom/seen"), "/size"), 6);
-}
 
 /*
  * In the second half every twentieth item repeats an item of the first half. The repeat is the
@@ -339,34 +254,6 @@ TEST(a_refusal_half_way_has_an_effect)
 	assert_problem(send_items(c, "/bloom/seen/lookup", "m", 0, AT_ONCE, "X-A: 1"), 503, "overloaded", "none");
 	client_close(c);
 	daemon_stop(&small);
-}
-
-/* ---- Filters that cannot grow, and damaged ones ---- */
-
-/*
- * A filter of 3 * 10^9 bits has no room for a second layer. The test forges its size, as adding
- * 10^8 items would take too long.
- */
-TEST(a_full_filter_reports_it)
-{
-	put("seen", "{\"capacity\":100000000,\"error_rate\":0.000001}");
-	server_command(&redis, "HSET p:bloom:{seen} layer:1 %s", "3019787018 21 100000000 100000000 1509893509");
-	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 409, "filter_full", "none");
-	struct answer a = get("/bloom/seen");
-	assert_int_equal(int_at(a, "/size"), 100000000);
-	assert_true(fabs(real_at(a, "/fill") - 0.5) < 0.001);
-	assert_true(fabs(real_at(a, "/expected_error") - 0.0000005) < 0.0000001);
-}
-
-/* Eleven segments and the hash: the deletion needs more than one step. */
-TEST(a_large_filter_is_deleted_whole)
-{
-	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
-	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
-	assert_int_equal(server_keys(&redis), 12);
-	assert_bits(post("/bloom/seen/lookup", "{\"items\":[\"a\",\"b\"]}"), "/exists", "tf");
-	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
-	assert_int_equal(server_keys(&redis), 0);
 }
 
 /*

@@ -1,7 +1,4 @@
-/*
- * The cache over HTTP: values and versions, conditions, fences, invalidation. (Fill tickets:
- * test_cache_fill.c.)
- */
+/* The cache over HTTP: jitter, expiry, and the conditions of RFC 9110. */
 #include "raw.h"
 #include "stage.h"
 #include "test.h"
@@ -23,50 +20,6 @@ static struct answer delete (void)
 /* ---- Values ---- */
 
 SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
-
-TEST(a_value_is_stored_read_and_deleted)
-{
-	struct answer first = put("{\"value\":{\"name\":\"Ada\"}}");
-	assert_status(first, 201);
-	assert_string_equal(text_at(first, "/key"), "a");
-	assert_in_range(int_at(first, "/expires_at_ms"), server_now_ms(&redis) + 3590000,
-			server_now_ms(&redis) + 3600000);
-	struct answer a = get(A);
-	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/value/name"), "Ada");
-	assert_string_equal(text_at(a, "/version"), text_at(first, "/version"));
-	assert_int_equal(int_at(a, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
-	char tag[HEADER_BYTES];
-	snprintf(tag, sizeof(tag), "\"%s\"", text_at(first, "/version"));
-	assert_string_equal(header_of(first, "ETag"), tag);
-	assert_string_equal(header_of(a, "ETag"), tag);
-	assert_string_equal(get(A).body, a.body); /* a strong ETag: the bytes are equal */
-	struct answer second = put("{\"value\":2}");
-	assert_status(second, 200);
-	assert_string_not_equal(text_at(second, "/version"), text_at(first, "/version"));
-	assert_status(delete (), 204);
-	assert_problem(get(A), 404, "not_found", "none");
-	struct answer third = put("{\"value\":{\"name\":\"Ada\"}}");
-	assert_status(third, 201);
-	assert_string_not_equal(text_at(third, "/version"), text_at(first, "/version"));
-	assert_int_equal(server_keys(&redis), 1);
-}
-
-/* The list has values only: no name that only has a fence, a ticket or an invalidation. */
-TEST(values_are_listed)
-{
-	assert_status(http(client, "PUT", "/cache/b", "{\"value\":2}"), 201);
-	assert_status(http(client, "PUT", "/cache/c", "{\"value\":3}", "Fence: 7"), 201);
-	assert_status(http(client, "DELETE", "/cache/c", NULL), 204);
-	assert_status(http(client, "POST", "/cache/d/fill", NULL), 201);
-	assert_status(http(client, "POST", "/cache/e/invalidate", NULL), 200);
-	assert_status(http(client, "PUT", "/keys/cache%3A%7Bb%7D/ttl", "{\"ttl_ms\":null}"), 200);
-	struct answer a = get_all("/cache");
-	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
-	assert_string_equal(text_at(a, "/items/0/key"), "b");
-	assert_null(json_at(a, "/items/0/value"));
-	assert_true(json_is_null(json_at(a, "/items/0/expires_at_ms")));
-}
 
 TEST(jitter_spreads_the_end)
 {
@@ -208,49 +161,4 @@ TEST(conditions_follow_rfc_9110)
 		ask_without_a_value(&rows[i], version);
 		client_forget(client);
 	}
-}
-
-/* ---- Fences ---- */
-
-/* The purpose of fences: the first holder of a lock slept until its lock had expired. */
-TEST(a_writer_that_lost_its_lock_is_refused)
-{
-	char first[HEADER_BYTES], second[HEADER_BYTES];
-
-	struct answer lock = post("/locks/l", NULL);
-	snprintf(first, sizeof(first), "Fence: %lld", (long long)int_at(lock, "/fence"));
-	assert_status(http(client, "PUT", A, "{\"value\":1}", first), 201);
-	server_command(&redis, "DEL p:lock:{l}"); /* as when it expires */
-	lock = post("/locks/l", NULL);
-	snprintf(second, sizeof(second), "Fence: %lld", (long long)int_at(lock, "/fence"));
-	assert_status(http(client, "PUT", A, "{\"value\":2}", second), 200);
-	struct answer a = http(client, "PUT", A, "{\"value\":1}", first);
-	assert_problem(a, 409, "stale_fence", "none");
-	assert_int_equal(int_at(a, "/highest"), int_at(lock, "/fence"));
-	a = http(client, "DELETE", A, NULL, first, "If-Match: \"x\""); /* the fence is checked first */
-	assert_problem(a, 409, "stale_fence", "none");
-	assert_int_equal(int_at(get(A), "/value"), 2);
-	assert_status(http(client, "DELETE", A, NULL, second), 204);
-	assert_problem(http(client, "PUT", A, "{\"value\":1}", first), 409, "stale_fence", "none");
-	assert_problem(http(client, "DELETE", A, NULL, second), 404, "not_found", "none");
-	assert_status(put("{\"value\":3}"), 201); /* a PUT without a fence is not checked */
-}
-
-/* ---- Invalidation ---- */
-
-TEST(an_invalidation_deletes_now_and_caps_what_comes)
-{
-	put("{\"value\":\"old\"}");
-	struct answer a = post(A "/invalidate", "{\"again_after_ms\":800}");
-	assert_status(a, 200);
-	assert_true(json_is_true(json_at(a, "/deleted")));
-	int64_t again_at_ms = int_at(a, "/again_at_ms");
-	assert_in_range(again_at_ms, server_now_ms(&redis), server_now_ms(&redis) + 800);
-	assert_problem(get(A), 404, "not_found", "none");
-	a = put("{\"value\":\"old again\"}");
-	assert_int_equal(int_at(a, "/expires_at_ms"), again_at_ms);
-	delete ();
-	a = post(A "/invalidate", NULL);
-	assert_in_range(int_at(a, "/again_at_ms"), server_now_ms(&redis), server_now_ms(&redis) + 1000);
-	assert_true(json_is_false(json_at(a, "/deleted")));
 }
