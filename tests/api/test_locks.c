@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP: acquiring, tokens, fences, readers, several locks at once, GET and lists. (The
- * exact rules of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
+ * Locks over HTTP: a token and its fence, many readers, waiters for several, lists. (The exact rules
+ * of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
  */
 #include "stage.h"
 #include "test.h"
@@ -8,10 +8,7 @@
 
 enum { TTL_MS = 60000, SOON_MS = 5000 };
 
-#define OF_20 "0123456789abcdef0123"
-#define OF_200 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20
-
-static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":50}";
+static const char a_minute[] = "{\"ttl_ms\":60000}";
 
 /* ---- Requests ---- */
 
@@ -25,27 +22,9 @@ static struct answer enter(const char *token)
 	return http(client, "POST", "/locks/a", a_minute, lock_token(token));
 }
 
-static struct answer extend(const char *token, int ttl_ms)
-{
-	char body[128];
-
-	snprintf(body, sizeof(body), "{\"ttl_ms\":%d}", ttl_ms);
-	return http(client, "POST", "/locks/a/extend", body, lock_token(token));
-}
-
 static struct answer look(void)
 {
 	return http(client, "GET", "/locks/a", NULL);
-}
-
-static bool is_free(void)
-{
-	return !bool_at(look(), "/held");
-}
-
-static int64_t holds(void)
-{
-	return int_at(look(), "/holders/0/holds");
 }
 
 static struct answer release_of(const char *target, const char *token)
@@ -81,75 +60,6 @@ TEST(a_free_lock_is_taken)
 	assert_string_equal(header_of(a, "Cache-Control"), "no-store");
 }
 
-TEST(all_of_a_request_may_be_left_out)
-{
-	struct answer a = acquire(NULL);
-	assert_status(a, 201);
-	assert_int_equal(int_at(a, "/ttl_ms"), 30000);
-	assert_true(json_is_null(json_at(a, "/owner")));
-}
-
-TEST(a_refusal_has_the_holder_and_its_time)
-{
-	static const struct {
-		int ttl_ms, retry_after;
-	} rows[] = { { 60000, 60 }, { 30500, 31 }, { 30001, 31 }, { 900, 1 } };
-	char body[96];
-
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		stage_forget(NULL);
-		snprintf(body, sizeof(body), "{\"ttl_ms\":%d%s}", rows[i].ttl_ms, i ? ",\"owner\":\"worker-7\"" : "");
-		struct answer taken = acquire(body), a = acquire(a_minute);
-		assert_problem(a, 409, "lock_held", "none");
-		int64_t ttl_ms = int_at(a, "/holders/0/ttl_ms");
-		assert_in_range(ttl_ms, 1, rows[i].ttl_ms);
-		assert_int_equal(atoi(header_of(a, "Retry-After")), (ttl_ms + 999) / 1000);
-		assert_in_range(atoi(header_of(a, "Retry-After")), rows[i].retry_after - 1, rows[i].retry_after);
-		assert_int_equal(json_array_size(json_at(a, "/holders")), 1);
-		assert_int_equal(int_at(a, "/holders/0/fence"), int_at(taken, "/fence"));
-		assert_int_equal(int_at(a, "/holders/0/holds"), 1);
-		assert_int_equal(int_at(a, "/holders/0/expires_at_ms"), int_at(taken, "/expires_at_ms"));
-		assert_true(json_equal(json_at(a, "/holders/0/owner"), json_at(taken, "/owner")));
-		assert_int_equal(int_at(a, "/retry_after_ms"), ttl_ms);
-		assert_int_equal(int_at(a, "/waiter_count"), 0);
-		assert_null(strstr(a.body, text_at(taken, "/token")));
-	}
-	nap_ms(int_at(look(), "/ttl_ms") + 1); /* after the last row's ttl the lock is free */
-	assert_status(acquire(a_minute), 201);
-}
-
-TEST(each_entry_has_a_separate_token)
-{
-	struct answer first = acquire("{\"ttl_ms\":30000,\"owner\":\"worker-7\"}"),
-		      again = enter(text_at(first, "/token"));
-	const char *token = text_at(first, "/token"), *second = text_at(again, "/token");
-	assert_status(again, 200);
-	assert_string_not_equal(token, second);
-	assert_int_equal(int_at(again, "/fence"), int_at(first, "/fence"));
-	assert_string_equal(text_at(again, "/owner"), "worker-7");
-	assert_int_equal(int_at(again, "/holds"), 2);
-	assert_int_equal(int_at(again, "/ttl_ms"), TTL_MS);
-	assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer, int_at(again, "/expires_at_ms"));
-	struct answer a = release(token);
-	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/name"), "a");
-	assert_int_equal(int_at(a, "/holds"), 1);
-	assert_int_equal(int_at(release(token), "/holds"), 1); /* the same DELETE again releases nothing twice */
-	assert_problem(enter(token), 409, "not_holder", "none");
-	assert_int_equal(holds(), 1);
-}
-
-/* An expired or unknown token neither creates a lock nor enters one. */
-TEST(a_token_that_holds_nothing_takes_nothing)
-{
-	const char *token = text_at(acquire(a_moment), "/token");
-	wait_until(is_free(), SOON_MS);
-	assert_problem(enter(token), 409, "not_holder", "none");
-	assert_problem(extend(OF_200, TTL_MS), 409, "not_holder", "none");
-	assert_problem(release("caf\xc3\xa9"), 409, "not_holder", "none");
-	assert_true(is_free());
-}
-
 /* GET returns the metadata of 16 readers at once. */
 TEST(metadata_is_bounded)
 {
@@ -171,107 +81,6 @@ TEST(metadata_is_bounded)
 	struct answer seen = look();
 	assert_status(seen, 200);
 	assert_int_equal(strlen(text_at(seen, "/holders/15/metadata")), MOST - 2);
-}
-
-/* ---- Extending, releasing ---- */
-
-TEST(extend_sets_what_is_left)
-{
-	struct answer taken = acquire(a_minute);
-	const char *token = text_at(taken, "/token");
-	struct answer a = extend(token, 86400000);
-	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/name"), "a");
-	assert_int_equal(int_at(a, "/ttl_ms"), 86400000);
-	assert_int_equal(int_at(a, "/holds"), 1);
-	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
-	assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer, int_at(a, "/expires_at_ms"));
-}
-
-/* A token in the query is refused, since proxies log queries. */
-TEST(the_token_comes_in_the_header)
-{
-	char text[96];
-
-	const char *token = text_at(acquire(a_minute), "/token");
-	struct answer none = http(client, "DELETE", "/locks/a", NULL); /* without a token and without force */
-	assert_problem(none, 400, "missing_field", "none");
-	assert_string_equal(text_at(none, "/errors/0/pointer"), "Lock-Token:");
-	snprintf(text, sizeof(text), "/locks/a?token=%s", token);
-	assert_problem(http(client, "DELETE", text, NULL), 400, "unknown_field", "none");
-	assert_problem(http(client, "POST", "/locks/report", "{\"ttl\":30}"), 400, "unknown_field", "none");
-	assert_false(is_free());
-	assert_status(release(token), 200);
-	assert_true(is_free());
-}
-
-/* If the daemon ignored the header, the client would wait for the lock that it holds itself. */
-TEST(the_header_is_refused_where_it_means_nothing)
-{
-	static const char *const rows[][2] = { { "/locks/a/hold", "{}" }, { "/locks", "{\"names\":[\"a\"]}" } };
-
-	const char *token = text_at(acquire(a_minute), "/token");
-	for (size_t i = 0; i < 2; i++) {
-		struct answer a = http(client, "POST", rows[i][0], rows[i][1], lock_token(token));
-		assert_problem(a, 400, "invalid_value", "none");
-		assert_string_equal(text_at(a, "/errors/0/pointer"), "Lock-Token:");
-	}
-	assert_int_equal(http(client, "GET", "/locks/a", NULL, lock_token(token)).status, 200);
-	assert_int_equal(holds(), 1);
-}
-
-/*
- * A client that lost the answer to its release can repeat the release, if it was the last holder.
- */
-TEST(the_last_holder_may_release_again)
-{
-	static const char freed[] = "{\"name\":\"a\",\"holds\":0,\"held\":false}\n";
-
-	const char *token = text_at(acquire(a_minute), "/token"), *second = text_at(enter(token), "/token");
-	for (int i = 0; i < 3; i++)
-		assert_string_equal(release(token).body, "{\"name\":\"a\",\"holds\":1,\"held\":true}\n");
-	for (int i = 0; i < 3; i++) {
-		struct answer a = release(second);
-		assert_status(a, 200);
-		assert_string_equal(a.body, freed);
-	}
-	assert_problem(release(token), 409, "not_holder", "none");
-	assert_problem(http(client, "DELETE", "/locks/a?force=true", NULL), 409, "not_holder", "none");
-	assert_problem(extend(second, TTL_MS), 409, "not_holder", "none");
-	const char *other = text_at(acquire(a_minute), "/token");
-	for (int i = 0; i < 2; i++) /* the token's hold was released, although another client holds the lock now */
-		assert_string_equal(release(second).body, "{\"name\":\"a\",\"holds\":0,\"held\":true}\n");
-	assert_int_equal(holds(), 1);
-	assert_string_equal(release(other).body, freed);
-	assert_problem(release(second), 409, "not_holder", "none"); /* only the last release is remembered */
-	assert_string_equal(release(other).body, freed);
-	server_command(&redis, "PEXPIRE p:lock:{a}:released 0"); /* as after a minute */
-	assert_problem(release(other), 409, "not_holder", "none");
-}
-
-TEST(force_releases_any_hold)
-{
-	static const struct {
-		const char *target, *header, *code;
-	} refused[] = {
-		{ "/locks/a?force=true", "Lock-Token: x", "invalid_value" },
-		{ "/locks/a?force=false", NULL, "missing_field" },
-	};
-
-	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
-	const char *token = text_at(taken, "/token");
-	assert_status(enter(token), 200);
-	for (size_t i = 0; i < COUNT(refused); i++)
-		assert_problem(http(client, "DELETE", refused[i].target, NULL, refused[i].header), 400, refused[i].code,
-			       "none");
-	assert_int_equal(holds(), 2);
-	struct answer a = http(client, "DELETE", "/locks/a?force=true", NULL);
-	assert_status(a, 200);
-	assert_string_equal(a.body, "{\"name\":\"a\",\"holds\":0,\"held\":false}\n");
-	assert_true(is_free());
-	assert_int_equal(int_at(look(), "/fence"), int_at(taken, "/fence"));
-	assert_problem(http(client, "DELETE", "/locks/a?force=true", NULL), 409, "not_holder", "none");
-	assert_status(http(client, "DELETE", "/locks/a?force=false", NULL, "Lock-Token: none"), 409);
 }
 
 /* ---- Readers ---- */
@@ -324,40 +133,7 @@ TEST(readers_beyond_the_list_are_counted)
 	assert_non_null(strstr(text_at(refused, "/detail"), "'a' is shared by 20 clients for another "));
 }
 
-TEST(a_token_enters_in_its_mode_only)
-{
-	static const char shared[] = "{\"mode\":\"shared\"}", exclusive[] = "{\"mode\":\"exclusive\"}";
-
-	const char *token = text_at(acquire(shared), "/token");
-	struct answer again = enter(token);
-	assert_status(again, 200);
-	assert_int_equal(int_at(again, "/holds"), 2);
-	assert_problem(http(client, "POST", "/locks/a", exclusive, lock_token(token)), 409, "lock_mode_conflict",
-		       "none");
-	assert_status(http(client, "POST", "/locks/a", shared, lock_token(token)), 200);
-	stage_forget(NULL);
-	token = text_at(acquire(exclusive), "/token");
-	assert_problem(http(client, "POST", "/locks/a", shared, lock_token(token)), 409, "lock_mode_conflict", "none");
-}
-
 /* ---- Several ---- */
-
-TEST(all_or_nothing)
-{
-	struct answer both = post("/locks", "{\"names\":[\"a\",\"b\"],\"owner\":\"me\"}");
-	assert_status(both, 201);
-	assert_string_equal(text_at(both, "/locks/1/name"), "b");
-	assert_true(int_at(both, "/locks/1/fence") > 0);
-	struct answer refused = post("/locks", "{\"names\":[\"c\",\"b\"]}");
-	assert_problem(refused, 409, "lock_held", "none");
-	assert_string_equal(text_at(refused, "/name"), "b");
-	assert_string_equal(text_at(refused, "/holders/0/owner"), "me");
-	assert_false(bool_at(get("/locks/c"), "/held"));
-	assert_int_equal(int_at(release(text_at(both, "/token")), "/holds"), 0);
-	assert_true(bool_at(get("/locks/b"), "/held"));
-	assert_int_equal(int_at(release_of("/locks/b", text_at(both, "/token")), "/holds"), 0);
-	assert_status(post("/locks", "{\"names\":[\"c\",\"b\"]}"), 201);
-}
 
 static bool wait_for_both(int count)
 {
@@ -418,33 +194,6 @@ TEST(a_duplicate_of_a_waiter_is_refused)
 }
 
 /* ---- GET and lists ---- */
-
-TEST(look_at_a_lock_free_and_held)
-{
-	struct answer a = look();
-	assert_status(a, 200);
-	assert_string_equal(a.body, "{\"name\":\"a\",\"held\":false,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
-				    "\"expires_at_ms\":null,\"waiter_count\":0,\"holder_count\":0,\"holders\":[]}\n");
-	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
-	a = look();
-	assert_true(bool_at(a, "/held"));
-	assert_string_equal(text_at(a, "/mode"), "exclusive");
-	assert_int_equal(json_array_size(json_at(a, "/holders")), 1);
-	assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
-	for (int i = 0; i < 2; i++) {
-		const char *const of[] = { "", "/holders/0" };
-		char pointer[2][64];
-		snprintf(pointer[0], sizeof(pointer[0]), "%s/fence", of[i]);
-		snprintf(pointer[1], sizeof(pointer[1]), "%s/expires_at_ms", of[i]);
-		assert_int_equal(int_at(a, pointer[0]), int_at(taken, "/fence"));
-		assert_int_equal(int_at(a, pointer[1]), int_at(taken, "/expires_at_ms"));
-	}
-	assert_in_range(int_at(a, "/ttl_ms"), 1, TTL_MS);
-	assert_int_equal(int_at(a, "/holders/0/ttl_ms"), int_at(a, "/ttl_ms"));
-	assert_int_equal(int_at(a, "/holders/0/metadata/job"), 1);
-	assert_null(strstr(a.body, text_at(taken, "/token")));
-	assert_int_equal(http(client, "HEAD", "/locks/a", NULL).status, 200);
-}
 
 TEST(list_shows_what_is_held)
 {
