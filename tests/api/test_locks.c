@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP: a token and its fence, many readers, waiters for several, lists. (The exact rules
- * of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
+ * Locks over HTTP: a token and its fence, many readers, waiters for several, lists. (The exact
+ * rules of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
  */
 #include "stage.h"
 #include "test.h"

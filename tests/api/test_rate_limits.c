@@ -12,29 +12,6 @@ static struct answer take(const char *body)
 
 SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
 
-TEST(the_first_call_has_all_values)
-{
-	struct answer a = take("{\"key\":\"yhj:reply\",\"limit\":30,\"window_ms\":60000,\"burst\":15}");
-	assert_status(a, 200);
-	assert_true(bool_at(a, "/allowed"));
-	assert_string_equal(text_at(a, "/key"), "yhj:reply");
-	assert_int_equal(int_at(a, "/limit"), 30);
-	assert_int_equal(int_at(a, "/window_ms"), 60000);
-	assert_int_equal(int_at(a, "/capacity"), 15);
-	assert_int_equal(int_at(a, "/remaining"), 14);
-	assert_true(json_is_null(json_at(a, "/retry_after_ms")));
-	assert_int_equal(int_at(a, "/reset_after_ms"), 2000);
-	assert_true(json_is_null(json_at(a, "/policy")));
-	assert_true(json_is_null(json_at(a, "/check")));
-	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"default\";q=30;w=60");
-	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=14;t=2");
-	assert_string_equal(header_of(a, "RateLimit-Limit"), "15");
-	assert_string_equal(header_of(a, "RateLimit-Remaining"), "14");
-	assert_string_equal(header_of(a, "RateLimit-Reset"), "2");
-	assert_null(header_of(a, "Retry-After"));
-	assert_string_equal(header_of(a, "Cache-Control"), "no-store");
-}
-
 /*
  * CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 calls pass, and
  * the 17th has to wait two seconds.
@@ -154,50 +131,6 @@ TEST(what_is_configured_is_reported)
 	}
 }
 
-TEST(cost_of_nothing_looks)
-{
-	for (int i = 0; i < 3; i++) {
-		struct answer a = take("{\"key\":\"l\",\"limit\":2,\"window_ms\":3600000,\"cost\":0}");
-		assert_status(a, 200);
-		assert_int_equal(int_at(a, "/remaining"), 2);
-		assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=2");
-	}
-	assert_int_equal(server_keys(&redis), 0);
-}
-
-/* Each row breaks a rule that no schema has, alone and as the second of two checks. */
-TEST(what_can_never_fit_is_refused)
-{
-	static const char *const rows[][3] = {
-		{ "\"limit\":10,\"window_ms\":1000,\"burst\":5,\"cost\":6", "cost_above_limit", "/cost" },
-		{ "\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"cost\":11", "cost_above_limit",
-		  "/cost" },
-		{ "\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5", "invalid_value",
-		  "/burst" },
-		{ "\"limit\":10,\"window_ms\":1000,\"count_refused\":true", "invalid_value", "/count_refused" },
-		{ "\"limit\":999999937,\"window_ms\":31622400000", "out_of_range", "/limit" },
-		{ "\"limit\":1", "missing_field", "/window_ms" },
-		{ "\"cost\":1", "missing_field", "/limit" },
-		{ "\"policy\":\"p\",\"limit\":5", "invalid_value", "/limit" },
-	};
-	char body[256], pointer[64];
-
-	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
-		const char *const *row = rows[i / 2];
-		snprintf(
-			body, sizeof(body),
-			i % 2 ? "{\"checks\":[{\"key\":\"a\",\"limit\":1,\"window_ms\":1},{\"name\":\"n\",\"key\":\"n\",%s}]}"
-			      : "{\"key\":\"n\",%s}",
-			row[0]);
-		struct answer a = take(body);
-		snprintf(pointer, sizeof(pointer), "%s%s", i % 2 ? "/checks/1" : "", row[2]);
-		if (a.status != 400 || strcmp(text_at(a, "/errors/0/pointer"), pointer) != 0)
-			fail_msg("%s: %d %s", body, a.status, a.body);
-		assert_problem(a, 400, row[1], "none");
-	}
-	assert_int_equal(server_keys(&redis), 0);
-}
-
 static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, const char *key)
 {
 	char body[160];
@@ -238,29 +171,6 @@ TEST(extremes_are_exact_or_refused)
 	}
 	assert_in_range(refused, 5, 15);
 	assert_status(take("{\"key\":\"year\",\"limit\":1000000,\"window_ms\":31622400000}"), 200);
-}
-
-TEST(look_list_forget)
-{
-	struct answer a = http(client, "GET", "/ratelimit/keys/x", NULL);
-	assert_status(a, 200);
-	assert_true(json_is_null(json_at(a, "/algorithm")));
-	assert_true(json_is_null(json_at(a, "/remaining")));
-	assert_problem(http(client, "DELETE", "/ratelimit/keys/x", NULL), 404, "not_found", "none");
-	take("{\"key\":\"x\",\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\",\"cost\":2}");
-	take("{\"key\":\"x\",\"limit\":9,\"window_ms\":3600000,\"algorithm\":\"sliding_window\"}");
-	a = http(client, "GET", "/ratelimit/keys/x?algorithm=fixed_window", NULL);
-	assert_int_equal(int_at(a, "/limit"), 5);
-	assert_int_equal(int_at(a, "/remaining"), 3);
-	assert_int_equal(int_at(a, "/window_ms"), 3600000);
-	a = http(client, "GET", "/ratelimit/keys/x", NULL);
-	assert_string_equal(text_at(a, "/algorithm"), "sliding_window");
-	a = http(client, "GET", "/ratelimit/keys", NULL);
-	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
-	assert_true(json_is_null(json_at(a, "/next_cursor")));
-	assert_status(http(client, "DELETE", "/ratelimit/keys/x?algorithm=fixed_window", NULL), 204);
-	assert_status(http(client, "DELETE", "/ratelimit/keys/x", NULL), 204);
-	assert_int_equal(server_keys(&redis), 0);
 }
 
 /*
