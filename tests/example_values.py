@@ -4,9 +4,10 @@ import json
 import re
 
 SLACK_MS = 20  # between the clock of Redis, which it reads once per command, and this one
+RECENT_MS = 60000
 MARK = "\ue000"  # begins a text that is a bare word of an answer
 BARE = re.compile(
-    r'("[^"\\]*(?:\\.[^"\\]*)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+|now(?:[+-]\d+)?|-?\d+(?:\.\d+)?\.\.-?\d+(?:\.\d+)?)'
+    r'("[^"\\]*(?:\\.[^"\\]*)*")|([{,]\s*)\.\.\.(?=\s*})|(\.\.\.|unordered|\$\w+(?:[+-]\d+)?|now(?:[+-]\d+)?|recent|-?\d+(?:\.\d+)?\.\.-?\d+(?:\.\d+)?)'
 )
 
 
@@ -42,10 +43,13 @@ class Values:
     def word(self, word, came, where):
         span = re.fullmatch(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)", word)
         if word.startswith("$"):
-            return self.bound(word[1:], came, where)
+            name, after = re.fullmatch(r"\$(\w+)([+-]\d+)?", word).groups()
+            return self.bound(name, came - int(after) if after else came, where)
         if word.startswith("now"):
             after = int(word[3:] or 0)
             low, high = self.span[0] + after - SLACK_MS, self.span[1] + after + SLACK_MS
+        elif word == "recent":
+            low, high = self.span[0] - RECENT_MS, self.span[1] + SLACK_MS
         elif span:
             low, high = map(float, span.groups())
         else:

@@ -22,11 +22,12 @@ tests/validate_exchanges.py.
 - A request without an answer must get 2xx, and a command without a reply no error. `-> soon 200`
 repeats the request or the command until what comes is as written.
 - JSON is compared as JSON. Outside quotes `...` are other members or elements, or any value, `5..9`
-is a number between these, `now+60000` that instant in ms, and `[unordered, 1, 2]` a list in any
-order. In a text `...` is any text. A problem may have other members.
-- `$at` is a value: the first answer that has it sets it, and later it must be the same. A row of a
-table sets its own. `$long = x * 200` is a text, `$many = "c#": # for 1..9` a list with each number
-for `#`.
+is a number between these, `now+60000` that instant in ms, `recent` one of the last minute, and
+`[unordered, 1, 2]` a list in any order. In a text `...` is any text. A problem may have other
+members.
+- `$at` is a value: the first answer that has it sets it, and later it must be the same, `$at+500`
+so much more. A row of a table sets its own. `$long = x * 200` is a text, `$many = "c#": # for 1..9`
+a list with each number for `#`.
 - `ALL /path` reads all pages of a list; its answer has all items, in any order.
 - `! KEYS` names all keys of Redis, without the indexes of names. `''` is an empty body or pointer.
 - An indented line that is neither a header nor an answer continues the line above it.

@@ -9,54 +9,6 @@
 
 SUITE(.open = start, .close = stop, .after = forget_all);
 
-TEST(a_message_is_sent_received_and_done)
-{
-	int64_t before_ms = server_now_ms(&redis);
-	struct answer sent = send_body("{\"body\":{\"order\":4711}}");
-	assert_status(sent, 201);
-	assert_int_equal(count_in(sent), 1);
-	assert_int_equal(strspn(text_at(sent, "/messages/0/id"), "0123456789"), 16);
-	assert_false(bool_at(sent, "/messages/0/duplicate"));
-	assert_in_range(int_at(sent, "/messages/0/deliver_at_ms"), before_ms, server_now_ms(&redis));
-	struct answer a = receive(NULL);
-	assert_status(a, 200);
-	assert_ids(a, IDS(text_at(sent, "/messages/0/id")));
-	assert_int_equal(int_at(a, "/messages/0/body/order"), 4711);
-	assert_int_equal(int_at(a, "/messages/0/priority"), 4);
-	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
-	assert_int_equal(int_at(a, "/messages/0/sent_at_ms"), int_at(sent, "/messages/0/deliver_at_ms"));
-	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - VISIBILITY_MS, before_ms, server_now_ms(&redis));
-	assert_int_equal(count_in(receive("{\"limit\":100}")), 0);
-	for (int i = 0; i < 2; i++) { /* a retry gets the same answer */
-		struct answer done = acknowledge(receipt_in(a));
-		assert_status(done, 204);
-		assert_int_equal(done.body_len, 0);
-	}
-}
-
-/* The answer to a single message has its path in Location, with the id percent-encoded. */
-TEST(one_that_is_stored_has_a_location)
-{
-	char path[64];
-
-	struct answer a = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
-	assert_status(a, 201);
-	assert_string_equal(header_of(a, "Location"), "/queues/q/messages/a%2Fb%20c");
-	struct answer again = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
-	assert_string_equal(header_of(again, "Location"), "/queues/q/messages/a%2Fb%20c");
-	assert_string_equal(again.body, a.body);        /* in a replay the message is not a duplicate of itself */
-	a = send_body("{\"body\":1,\"id\":\"a/b c\"}"); /* a duplicate, which creates no message */
-	assert_status(a, 200);
-	assert_null(header_of(a, "Location"));
-	a = send_body("{\"body\":2}");
-	snprintf(path, sizeof(path), "/queues/q/messages/%s", text_at(a, "/messages/0/id"));
-	assert_string_equal(header_of(a, "Location"), path);
-	assert_int_equal(int_at(http(client, "GET", path, NULL), "/body"), 2);
-	a = send_body("{\"messages\":[{\"body\":3}]}");
-	assert_status(a, 201);
-	assert_null(header_of(a, "Location"));
-}
-
 TEST(a_batch_has_its_own_times_and_priorities)
 {
 	struct answer a = send_body(
@@ -76,23 +28,6 @@ TEST(a_batch_has_its_own_times_and_priorities)
 	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - 43200000, sent_at_ms, server_now_ms(&redis));
 	a = reject(receipt_in(a), NULL);
 	assert_true(bool_at(a, "/dead"));
-}
-
-TEST(an_id_is_sent_once)
-{
-	static const char twice[] = "{\"messages\":[{\"body\":2,\"id\":\"a\"},{\"body\":3,\"id\":\"b\"}]}";
-
-	struct answer first = send_body("{\"body\":1,\"id\":\"a\",\"delay_ms\":60000}");
-	struct answer a = send_body(twice);
-	assert_status(a, 201); /* one of them was stored */
-	assert_true(bool_at(a, "/messages/0/duplicate"));
-	assert_int_equal(int_at(a, "/messages/0/deliver_at_ms"), int_at(first, "/messages/0/deliver_at_ms"));
-	assert_false(bool_at(a, "/messages/1/duplicate"));
-	assert_ids(receive(NULL), IDS("b"));
-	a = send_body(twice);
-	assert_status(a, 200);
-	assert_true(bool_at(a, "/messages/1/duplicate"));
-	assert_true(json_is_null(json_at(a, "/messages/1/deliver_at_ms"))); /* in flight */
 }
 
 /* ---- Receiving ---- */
@@ -135,112 +70,7 @@ TEST(many_expired_messages_hide_none)
 	assert_int_equal(count_of("/expired"), EXPIRED);
 }
 
-TEST(what_is_acknowledged_at_once_never_comes_again)
-{
-	static const char two[] = "{\"limit\":2,\"acknowledge\":true}";
-
-	send_body("{\"messages\":[{\"body\":{\"n\":1},\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3}]}");
-	struct answer a = post("/receive", two, KEY "one");
-	assert_ids(a, IDS("a", "b"));
-	assert_int_equal(int_at(a, "/messages/0/body/n"), 1);
-	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
-	assert_true(json_is_null(json_at(a, "/messages/0/receipt")));
-	assert_true(json_is_null(json_at(a, "/messages/0/visible_until_ms")));
-	/* A retry gets the messages of the first attempt, and receives no more. */
-	assert_string_equal(post("/receive", two, KEY "one").body, a.body);
-	assert_counts(1, 0, 0, 0);
-	/* With `acknowledge` false the answer has a receipt, as usual. */
-	assert_status(acknowledge(receipt_in(receive("{\"acknowledge\":false,\"visibility_ms\":1000}"))), 204);
-}
-
 /* ---- Extending and rejecting ---- */
-
-TEST(extending_counts_from_now)
-{
-	static const struct {
-		const char *body;
-		int64_t visibility_ms;
-	} rows[] = { { "{\"visibility_ms\":120000}", 120000 }, { "{}", 70000 }, { NULL, 70000 } };
-
-	configure("{\"visibility_ms\":70000}");
-	send_body("{\"body\":1,\"id\":\"a\"}");
-	const char *receipt = receipt_in(receive("{\"visibility_ms\":10000}"));
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		int64_t before_ms = server_now_ms(&redis);
-		struct answer a = extend(receipt, rows[i].body);
-		assert_status(a, 200);
-		assert_string_equal(text_at(a, "/id"), "a");
-		assert_in_range(int_at(a, "/visible_until_ms") - rows[i].visibility_ms, before_ms,
-				server_now_ms(&redis));
-		assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"),
-				 int_at(a, "/visible_until_ms"));
-	}
-}
-
-/* A replay reports the current visibility, and does not change it. */
-TEST(a_retried_extend_extends_once)
-{
-	char tail[128];
-
-	send_body("{\"body\":1,\"id\":\"a\"}");
-	snprintf(tail, sizeof(tail), "/deliveries/%s/extend", receipt_in(receive(NULL)));
-	assert_status(post(tail, "{\"visibility_ms\":60000}", KEY "one"), 200);
-	struct answer longer = post(tail, "{\"visibility_ms\":90000}", KEY "two");
-	assert_string_equal(post(tail, "{\"visibility_ms\":60000}", KEY "one").body, longer.body);
-	assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"), int_at(longer, "/visible_until_ms"));
-}
-
-TEST(a_rejected_message_is_due_again_or_dead)
-{
-	configure("{" AT_ONCE "}");
-	send_body("{\"body\":1,\"id\":\"a\",\"priority\":2,\"max_receives\":3,\"ttl_ms\":3600000}");
-	struct answer a = message("GET", "a", NULL);
-	assert_int_equal(int_at(a, "/priority"), 2);
-	assert_int_equal(int_at(a, "/expires_at_ms"), int_at(a, "/sent_at_ms") + 3600000);
-	int64_t before_ms = server_now_ms(&redis);
-	a = reject(receipt_in(receive(NULL)), "{\"reason\":\"gateway\\t\\u00e4\\n\"}");
-	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/id"), "a");
-	assert_false(bool_at(a, "/dead"));
-	assert_in_range(int_at(a, "/deliver_at_ms"), before_ms, server_now_ms(&redis));
-	assert_string_equal(text_at(message("GET", "a", NULL), "/reason"), "gateway\t\u00e4\n");
-	before_ms = server_now_ms(&redis);
-	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":60000}");
-	assert_in_range(int_at(a, "/deliver_at_ms") - 60000, before_ms, server_now_ms(&redis));
-	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
-	a = reject(receipt_in(receive(NULL)), NULL); /* the third of three receives */
-	assert_true(bool_at(a, "/dead"));
-	assert_true(json_is_null(json_at(a, "/deliver_at_ms")));
-	assert_status(message("PATCH", "a", "{\"priority\":1}"), 200); /* deliverable again */
-	a = reject(receipt_in(receive(NULL)), "{\"dead\":true,\"reason\":\"no such order\"}");
-	assert_true(bool_at(a, "/dead"));
-	assert_true(json_is_null(json_at(a, "/deliver_at_ms")));
-	assert_string_equal(text_at(message("GET", "a", NULL), "/reason"), "no such order");
-}
-
-/* A reject that is not counted is not a failure: it uses up no attempt, and no backoff follows. */
-TEST(an_uncounted_reject_is_not_an_attempt)
-{
-	send_body("{\"body\":1,\"id\":\"a\",\"max_receives\":1}");
-	for (int i = 0; i < 3; i++) {
-		struct answer a = receive("{\"worker\":\"w\"}");
-		assert_int_equal(int_at(a, "/messages/0/receives"), 1);
-		a = reject(receipt_in(a), "{\"counted\":false,\"reason\":\"busy\"}");
-		assert_status(a, 200);
-		assert_false(bool_at(a, "/dead"));
-		assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(message("GET", "a", NULL), "/sent_at_ms"));
-		a = message("GET", "a", NULL);
-		assert_string_equal(text_at(a, "/state"), "ready");
-		assert_int_equal(int_at(a, "/receives"), 0);
-		assert_true(json_is_null(json_at(a, "/reason")));
-		assert_true(json_is_null(json_at(a, "/worker")));
-	}
-	int64_t before_ms = server_now_ms(&redis);
-	struct answer a = reject(receipt_in(receive(NULL)), "{\"counted\":false,\"delay_ms\":60000}");
-	assert_in_range(int_at(a, "/deliver_at_ms") - 60000, before_ms, server_now_ms(&redis));
-	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
-	assert_true(bool_at(reject(receipt_in(receive(NULL)), "{\"counted\":true}"), "/dead"));
-}
 
 /* A message past its ttl is gone: it is neither dead nor due again. */
 TEST(what_is_rejected_past_its_ttl_is_neither)

@@ -8,7 +8,7 @@
  *		assert_status(post("/counters/a/increment", "{\"counters\":{\"b\":1}}"), 200);
  *	}
  *
- * Tests run in the order of their lines. `build/tests/test_counters 'counters_*'` runs the tests
+ * Tests run in the order of their lines. `build/tests/test_locks "readers_*"` runs the tests
  * whose names match. It must not know what is tested.
  */
 #ifndef TEST_TEST_H
