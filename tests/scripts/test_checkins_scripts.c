@@ -1,6 +1,5 @@
 /*
- * The check-in scripts on a real Redis: days marked and unmarked against a plain table, and the
- * days of a range.
+ * The scripts of check-ins on a real Redis: days against a plain table, and how they are stored.
  */
 #include "run_script.h"
 #include "script_stage.h"
@@ -75,65 +74,6 @@ TEST(days_match_a_plain_table)
 	assert_memory_equal(field->str, "\0\x40", 2);
 }
 
-/*
- * Marking a later day keeps the expiry. When the key expires, all days go, and new days have no
- * expiry.
- */
-TEST(all_days_expire_together)
-{
-	unchanged(&r, {
-		run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
-		assert_int_equal(outcome(&r), -1);
-	});
-	put(&checkin_day_put_script, 1);
-	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
-	assert_int_equal(outcome(&r), 1);
-	int64_t at = item_int(&r, CHECKIN_PATCH_EXPIRES_AT_MS);
-	assert_int_equal(at, 60000 + item_int(&r, REPLY_NOW_MS));
-	put(&checkin_day_put_script, 1000);
-	put(&checkin_day_delete_script, 1);
-	look(1, 2);
-	assert_int_equal(item_int(&r, CHECKIN_GET_EXPIRES_AT_MS), at);
-	run(&r, &checkin_patch_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(outcome(&r), 0);
-	assert_int_equal(item_int(&r, CHECKIN_PATCH_EXPIRES_AT_MS), at);
-	assert_int_equal(server_command(&r, "PEXPIRETIME " KEY)->integer, at);
-	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("null"));
-	assert_int_equal(item_int(&r, CHECKIN_PATCH_EXPIRES_AT_MS), -1);
-	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
-	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("1"));
-	wait_until(redis_exists(&r, KEY) == 0, 5000);
-	put(&checkin_day_put_script, 1);
-	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
-}
-
-TEST(all_days_are_deleted)
-{
-	unchanged(&r, {
-		run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
-		assert_int_equal(outcome(&r), 0);
-	});
-	put(&checkin_day_put_script, 1);
-	put(&checkin_day_put_script, 1000);
-	run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(outcome(&r), 1);
-	assert_int_equal(redis_exists(&r, KEY), 0);
-}
-
-TEST(the_first_and_the_last_day)
-{
-	static const int64_t ends[] = { -719162, 2932896 }; /* 0001-01-01, 9999-12-31 */
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(put(&checkin_day_put_script, ends[i]), 1);
-		assert_int_equal(put(&checkin_day_put_script, ends[i]), 0);
-		look(ends[i], ends[i]);
-		assert_true(is_marked(ends[i]));
-		assert_int_equal(put(&checkin_day_delete_script, ends[i]), 1);
-		assert_int_equal(put(&checkin_day_delete_script, ends[i]), 0);
-	}
-}
-
 /* A hash of a century has 46 bytes per year. The script reads only the fields of the range. */
 TEST(a_century_is_one_call)
 {
@@ -147,31 +87,6 @@ TEST(a_century_is_one_call)
 	for (size_t i = 0; i < fields->elements; i++)
 		assert_true(fields->element[i]->len <= 46);
 	assert_string_equal(server_command(&r, "OBJECT ENCODING " KEY)->str, "listpack");
-}
-
-TEST(ranges_are_checked_by_redis_s_clock)
-{
-	char today[DIGITS], tomorrow[DIGITS], earliest[DIGITS];
-
-	wait_until(server_now_ms(&r) % 86400000 < 86395000, 10000);
-	int64_t day = server_now_ms(&r) / 86400000;
-	snprintf(today, sizeof(today), "%lld", (long long)day);
-	snprintf(tomorrow, sizeof(tomorrow), "%lld", (long long)day + 1);
-	snprintf(earliest, sizeof(earliest), "%lld", (long long)day - 36599);
-	run(&r, &checkin_get_script, KEYS(KEY), ARGS("", "", MOST));
-	assert_int_equal(outcome(&r), 0);
-	assert_int_equal(item_int(&r, CHECKIN_GET_FROM_DAY), day - 365);
-	assert_int_equal(item_int(&r, CHECKIN_GET_TO_DAY), day);
-	run(&r, &checkin_get_script, KEYS(KEY), ARGS(earliest, today, MOST));
-	assert_int_equal(outcome(&r), 0);
-	run(&r, &checkin_get_script, KEYS(KEY), ARGS(earliest, tomorrow, MOST));
-	assert_int_equal(outcome(&r), -1);
-	run(&r, &checkin_get_script, KEYS(KEY), ARGS(tomorrow, "", MOST));
-	assert_int_equal(outcome(&r), -1);
-	assert_int_equal(item_int(&r, CHECKIN_GET_FROM_DAY), day + 1);
-	assert_int_equal(item_int(&r, CHECKIN_GET_TO_DAY), day);
-	run(&r, &checkin_get_script, KEYS(KEY), ARGS(tomorrow, tomorrow, MOST));
-	assert_int_equal(outcome(&r), 0);
 }
 
 TEST(a_full_redis_still_looks_and_forgets)
