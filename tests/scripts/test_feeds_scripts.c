@@ -1,6 +1,6 @@
 /*
- * The feed scripts on a real Redis: order, retention, ids that are never reused, bounded pages, and
- * foreign keys, which stay untouched.
+ * The scripts of feeds on a real Redis: steps, bounds, ids that are never reused, and the expiry of
+ * both keys.
  */
 #include "run_script.h"
 #include "script_stage.h"
@@ -8,7 +8,6 @@
 
 #define FEED "p:feed:{a}"
 #define META "p:feed:{a}:meta"
-#define RECORD "p:idem:{a}:k"
 
 /* Pushes items `from` to `to - 1` in one call. Returns the length that the script reports. */
 static int64_t push(const char *keep, int from, int to)
@@ -55,31 +54,6 @@ static int64_t length(void)
 
 SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
 
-TEST(the_newest_comes_first)
-{
-	page_is("", "10", 0, 0, false);
-	assert_int_equal(push("1000", 0, 3), 3);
-	assert_int_equal(push("1000", 3, 4), 4);
-	unchanged(&r, page_is("", "10", 3, 4, false));
-	unchanged(&r, page_is(cursor, "10", 0, 0, false));
-	unchanged(&r, page_is("", "4", 3, 4, false));
-	unchanged(&r, page_is("", "3", 3, 3, true));
-	page_is("", "1", 3, 1, true);
-	page_is(cursor, "2", 2, 2, true);
-	page_is(cursor, "10", 0, 1, false);
-	page_is("1-1", "10", 0, 0, false);                  /* older than all items */
-	page_is("999999999999999999-1", "10", 3, 4, false); /* newer than all items */
-	assert_int_equal(redis_pttl_ms(&r, FEED), -1);
-	assert_int_equal(push("1000", 4, 1004), 1000);
-	for (int limit = 1; limit <= 1000; limit = limit * 2 + 1) { /* the script reads pages in pieces */
-		char text[16];
-		snprintf(text, sizeof(text), "%d", limit);
-		page_is("", text, 1003, limit, true);
-	}
-	page_is("", "17", 1003, 17, true);
-	page_is(cursor, "1000", 986, 983, false);
-}
-
 /* Neither new nor removed items move the next page, even if the item of the cursor was removed. */
 TEST(a_page_begins_where_the_last_one_ended)
 {
@@ -94,17 +68,6 @@ TEST(a_page_begins_where_the_last_one_ended)
 	page_is(first, "3", 5, 3, true);
 	push("6", 200, 201); /* only 0 to 5 are older, but only the newest six items are kept */
 	page_is(cursor, "10", 0, 0, false);
-}
-
-TEST(only_the_newest_are_kept)
-{
-	assert_int_equal(push("5", 0, 3), 3);
-	assert_int_equal(push("5", 3, 9), 5);
-	page_is("", "10", 8, 5, false);
-	assert_int_equal(push("2", 9, 10), 2);
-	page_is("", "10", 9, 2, false);
-	assert_int_equal(push("1", 10, 20), 1);
-	page_is("", "10", 19, 1, false);
 }
 
 /*
@@ -208,39 +171,6 @@ static int64_t remove_item(struct id id)
 	return outcome(&r);
 }
 
-/* The items of one push have the same instant, of Redis's clock, and consecutive sequences. */
-TEST(ids_of_a_push_count_on)
-{
-	for (int round = 0; round < 2; round++) {
-		int64_t before = server_now_ms(&r);
-		push("2000", 0, 1000);
-		struct id id = first_id();
-		assert_in_range(id.ms, before, server_now_ms(&r));
-		page_is("", "1000", 999, 1000, round > 0);
-		for (int i = 999; i >= 0; i--, id.seq++)
-			assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS * (size_t)i),
-					    id_text(id));
-	}
-}
-
-/* Removing an item a second time changes nothing, and its id is not reused. */
-TEST(an_item_is_removed_by_its_id)
-{
-	push("10", 0, 3);
-	struct id id = first_id();
-	unchanged(&r, assert_int_equal(remove_item((struct id){ id.ms, id.seq + 3 }), 0));
-	id.seq++;
-	assert_int_equal(remove_item(id), 1);
-	unchanged(&r, assert_int_equal(remove_item(id), 0));
-	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("", "10"));
-	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEM), "2");
-	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS + FEED_ITEM_ITEM), "0");
-	id.seq++;
-	assert_int_equal(remove_item(id), 1); /* this is the newest item */
-	assert_int_equal(push("10", 3, 4), 2);
-	assert_true(is_after(first_id(), id));
-}
-
 /* If Redis's clock is set back by a day, ids still rise, even if the newest item was removed. */
 TEST(ids_rise_when_the_clock_leaps_back)
 {
@@ -294,70 +224,6 @@ TEST(removing_an_item_drops_what_is_left_to_drop)
 	page_is("", "1000", 599, 99, false);
 }
 
-/* A feed whose items were all removed still exists. */
-TEST(an_empty_feed_keeps_its_settings)
-{
-	push("7", 0, 1);
-	struct id id = first_id();
-	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
-	int64_t at = item_int(&r, FEED_EXPIRES_AT_MS);
-	assert_int_equal(remove_item(id), 1);
-	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(outcome(&r), 0);
-	assert_int_equal(item_int(&r, FEED_SIZE), 0);
-	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 7);
-	assert_int_equal(item_int(&r, FEED_EXPIRES_AT_MS), at);
-	assert_int_equal(push("", 1, 10), 7);
-	assert_true(is_after(first_id(), id));
-	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, FEED_EXPIRES_AT_MS), at);
-}
-
-TEST(a_replay_gets_the_first_answer)
-{
-	struct id id;
-
-	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
-				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, FEED_ITEM_PUSH_SIZE), 2);
-		assert_true(i == 0 || (first_id().ms == id.ms && first_id().seq == id.seq));
-		id = first_id();
-	}
-	push("10", 3, 6);
-	unchanged(&r, {
-		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
-				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, FEED_ITEM_PUSH_SIZE), 2);
-		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), RECORD,
-				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
-	});
-}
-
-/* Keys of other types: test_redis_replies.py. */
-TEST(a_foreign_stream_stays_as_it_is)
-{
-	server_command(&r, "XADD " FEED " * other 1");
-	unchanged(&r, run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("", "10"), "WRONGTYPE"));
-}
-
-TEST(the_limit_stays_until_it_is_changed)
-{
-	assert_int_equal(push("", 0, 1000), 1000);
-	assert_int_equal(push("", 1000, 1001), 1000);
-	assert_int_equal(push("990", 1001, 1002), 990);
-	assert_int_equal(push("", 1002, 1003), 990);
-	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, FEED_SIZE), 990);
-	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 990);
-	server_command(&r, "DEL " FEED); /* the next feed has none of its settings */
-	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 1000);
-	assert_int_equal(push("", 0, 1000), 1000);
-	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 1000);
-}
-
 static int64_t expires_at(const char *key)
 {
 	return server_command(&r, "PEXPIRETIME %s", key)->integer;
@@ -386,21 +252,4 @@ TEST(both_keys_expire_together)
 	push("10", 0, 1); /* a new feed does not get the expiry that an old feed left behind */
 	assert_int_equal(expires_at(FEED), -1);
 	assert_int_equal(expires_at(META), -1);
-}
-
-TEST(what_is_not_there_is_neither_changed_nor_removed)
-{
-	unchanged(&r, {
-		run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-		assert_int_equal(outcome(&r), FEED_GET_ABSENT);
-		run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
-		assert_int_equal(outcome(&r), FEED_PATCH_ABSENT);
-		run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
-		assert_int_equal(outcome(&r), FEED_DELETE_ABSENT);
-		assert_int_equal(remove_item((struct id){ 1, 1 }), 0);
-	});
-	push("10", 0, 1);
-	run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(outcome(&r), 1);
-	assert_int_equal(server_keys(&r), 0);
 }
