@@ -4,7 +4,7 @@
 --             and for how many milliseconds a record is kept at most
 -- KEYS[last]  then: the record, a string of fingerprint and packed reply. It is removed
 -- A request may make several calls of an operation (`--@idempotent parts`). Each has, with a record
--- or without, the name of this module before the operation. All parts share one record, a hash of
+-- or without, the name of its part before the operation. All parts share one record, a hash of
 -- `fingerprint` and each part's packed reply, and each part is done once. So a replay returns the
 -- first response exactly, and a retry of an interrupted request continues where it stopped.
 -- Returns for a replay {'replayed', the stored reply with the present now_ms}. A record of another
