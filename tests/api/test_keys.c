@@ -480,3 +480,54 @@ TEST(a_lock_that_never_ends_is_freed_by_force)
 	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL), 200);
 	assert_status(post("/locks/a", "{}"), 201);
 }
+
+/* ---- Sizes, indexes and cursors ---- */
+
+TEST(a_key_has_type_and_size)
+{
+	static const struct {
+		const char *make, *type;
+		int size;
+	} rows[] = {
+		{ "SET p:k 12345", "string", 5 },    { "SETBIT p:k 800 1", "string", 101 },
+		{ "RPUSH p:k a b", "list", 2 },      { "SADD p:k 1 2 3", "set", 3 },
+		{ "ZADD p:k 1 a 2 b", "zset", 2 },   { "HSET p:k a 1 b 2", "hash", 2 },
+		{ "XADD p:k 1-1 a 1", "stream", 1 },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		server_command(&redis, rows[i].make);
+		struct answer a = get("/keys/k");
+		assert_string_equal(text_at(a, "/type"), rows[i].type);
+		assert_int_equal(int_at(a, "/size"), rows[i].size);
+		stage_forget(NULL);
+	}
+}
+
+/* A match compares the values of a list. The index of a value counts the whole list. */
+TEST(a_matched_value_keeps_its_index)
+{
+	server_command(&redis, "RPUSH p:k a b a c");
+	struct answer a = get("/keys/k/elements?match=a&limit=1");
+	assert_int_equal(int_at(a, "/items/0/index"), 0);
+	assert_string_equal(text_at(a, "/next_cursor"), "1");
+	assert_int_equal(int_at(get("/keys/k/elements?match=a&limit=1&cursor=1"), "/items/0/index"), 2);
+	a = get("/keys/k/elements?match=a&limit=1&cursor=3");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
+}
+
+TEST(a_cursor_is_one_of_a_page)
+{
+	static const char *const makes[] = { "RPUSH p:k 1", "SADD p:k 1", "HSET p:k 1 1", "ZADD p:k 1 1" };
+	static const char *const wrong[] = { "x", "-1", "0.zz", "1%20", "0.0.0", "99999999999999999999999" };
+	char target[96];
+
+	for (size_t i = 0; i < COUNT(makes) * COUNT(wrong); i++) {
+		server_command(&redis, "DEL p:k");
+		server_command(&redis, makes[i / COUNT(wrong)]);
+		snprintf(target, sizeof(target), "/keys/k/elements?cursor=%s", wrong[i % COUNT(wrong)]);
+		assert_problem(get(target), 400, "invalid_value", "none");
+	}
+	assert_status(get("/keys/k/elements?cursor=999999999999999"), 200); /* past the end */
+}

@@ -1,6 +1,6 @@
 /*
- * The key scripts on a real Redis: each type, pages that return each element once, texts of any
- * size with any bytes.
+ * The key scripts on a real Redis: pages that return each element once, the bounds of a page, and
+ * matches beside SSCAN.
  */
 #include "run_script.h"
 #include "script_stage.h"
@@ -9,71 +9,7 @@
 #define KEY "p:some {key}"
 #define MIB 1048576
 
-static void make(const char *command)
-{
-	assert_int_not_equal(server_command(&r, command)->type, REDIS_REPLY_ERROR);
-}
-
 SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
-
-TEST(a_key_has_type_and_size)
-{
-	static const struct {
-		const char *make, *type;
-		int64_t size;
-	} rows[] = {
-		{ "SET k abc", "string", 3 },         { "SET k 12345", "string", 5 },
-		{ "RPUSH k a b", "list", 2 },         { "SADD k 1 2 3", "set", 3 },
-		{ "SADD k a 2 3", "set", 3 },         { "ZADD k 1 a 2 b", "zset", 2 },
-		{ "GEOADD k 1 1 a", "zset", 1 },      { "HSET k a 1 b 2", "hash", 2 },
-		{ "XADD k 1-1 a 1", "stream", 1 },    { "SETBIT k 800 1", "string", 101 },
-		{ "PFADD k a", "string", INT64_MAX }, /* however long it is */
-	};
-
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		script_stage_empty(NULL);
-		make(rows[i].make);
-		unchanged(&r, run(&r, &key_get_script, KEYS("k"), ARGS()));
-		run(&r, &key_get_script, KEYS("k"), ARGS());
-		assert_int_equal(outcome(&r), 0);
-		assert_string_equal(item_text(&r, KEY_STATE_TYPE), rows[i].type);
-		assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
-		if (rows[i].size != INT64_MAX)
-			assert_int_equal(item_int(&r, KEY_STATE_SIZE), rows[i].size);
-	}
-	run(&r, &key_get_script, KEYS("none"), ARGS());
-	assert_string_equal(item_text(&r, KEY_STATE_TYPE), "none");
-}
-
-TEST(keys_are_deleted_and_given_a_time)
-{
-	unchanged(&r, run(&r, &key_delete_script, KEYS(KEY), ARGS()));
-	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1000"));
-	assert_int_equal(outcome(&r), KEY_TTL_PUT_ABSENT);
-	server_command(&r, "SADD %s a b", KEY);
-	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("3155760000000"));
-	assert_int_equal(outcome(&r), 1);
-	assert_string_equal(item_text(&r, KEY_STATE_TYPE), "set");
-	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
-	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), now_ms + INT64_C(3155760000000));
-	assert_int_equal(item_int(&r, KEY_STATE_SIZE), 2);
-	assert_in_range(redis_pttl_ms(&r, KEY), INT64_C(3155759990000), INT64_C(3155760000000));
-	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
-	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
-	run(&r, &key_get_script, KEYS(KEY), ARGS());
-	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
-	server_command(&r, "CONFIG SET maxmemory 1"); /* a command that frees memory still works */
-	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("60000"));
-	assert_int_equal(outcome(&r), 1);
-	run(&r, &key_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(outcome(&r), 1);
-	assert_int_equal(redis_exists(&r, KEY), 0);
-	server_command(&r, "CONFIG SET maxmemory 0");
-	server_command(&r, "SET %s x", KEY);
-	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1"));
-	wait_until(redis_exists(&r, KEY) == 0, 5000);
-}
 
 /* ---- Elements ---- */
 
@@ -230,47 +166,6 @@ TEST(a_page_has_128_kib)
 	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
 }
 
-TEST(bytes_and_scores_come_as_they_are)
-{
-	server_command(&r, "ZADD %s +inf %b", KEY, "a\0\xff", (size_t)3);
-	run(&r, &key_element_list_script, KEYS(KEY), PAGE("0", "10"));
-	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, 3);
-	assert_memory_equal(item_text(&r, FIRST(ELEMENT)), "a\0\xff", 3);
-	assert_string_equal(item_text(&r, FIRST(BESIDE)), "inf");
-	script_stage_empty(NULL);
-	server_command(&r, "ZADD %s 2251799813685249.5 a", KEY);
-	run(&r, &key_element_list_script, KEYS(KEY), PAGE("0", "10"));
-	assert_string_equal(item_text(&r, FIRST(BESIDE)), "2251799813685249.5");
-}
-
-TEST(a_key_without_elements_has_an_outcome)
-{
-	static const char *const without[][2] = { { "SET k a", "string" }, { "XADD k 1-1 a 1", "stream" } };
-	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
-
-	run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
-	assert_int_equal(outcome(&r), -1);
-	for (size_t i = 0; i < COUNT(without); i++) {
-		server_command(&r, "DEL k");
-		make(without[i][0]);
-		run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
-		assert_int_equal(outcome(&r), -2);
-		assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_TYPE), without[i][1]);
-	}
-	static const char *const with[] = { "RPUSH k 1", "SADD k 1", "HSET k 1 1", "ZADD k 1 1" };
-	for (size_t i = 0; i < COUNT(with); i++) {
-		server_command(&r, "DEL k");
-		make(with[i]);
-		for (size_t w = 0; w < COUNT(wrong); w++) {
-			unchanged(&r, run(&r, &key_element_list_script, KEYS("k"), PAGE(wrong[w], "10")));
-			run(&r, &key_element_list_script, KEYS("k"), PAGE(wrong[w], "10"));
-			assert_int_equal(outcome(&r), -3);
-		}
-	}
-	run(&r, &key_element_list_script, KEYS("k"), PAGE("999999999999999", "10")); /* past the end */
-	assert_int_equal(outcome(&r), 0);
-}
-
 /* ---- Elements that match ---- */
 
 /* Counts the different elements that a walk with this match returns. */
@@ -348,17 +243,16 @@ TEST(a_match_finds_what_scan_match_finds)
 	}
 }
 
-/* A match compares the values of a list. The index of a value counts the whole list. */
-TEST(a_matched_value_keeps_its_index)
+/* What frees memory works when there is none. */
+TEST(a_full_redis_still_frees)
 {
-	server_command(&r, "RPUSH %s a b a c", KEY);
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "1", "a", "a", "0"));
-	assert_int_equal(r.reply->elements, LISTED(1));
-	assert_string_equal(item_text(&r, FIRST(BESIDE)), "0");
-	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "1");
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("1", "1", "a", "a", "0"));
-	assert_string_equal(item_text(&r, FIRST(BESIDE)), "2");
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("3", "1", "a", "a", "0"));
-	assert_int_equal(r.reply->elements, LISTED(0));
-	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
+	server_command(&r, "SADD %s a b", KEY);
+	server_command(&r, "CONFIG SET maxmemory 1");
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("60000"));
+	assert_int_equal(outcome(&r), 1);
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS(""));
+	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
+	run(&r, &key_delete_script, KEYS(KEY), ARGS());
+	assert_int_equal(outcome(&r), 1);
+	server_command(&r, "CONFIG SET maxmemory 0");
 }
