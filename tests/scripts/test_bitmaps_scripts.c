@@ -1,6 +1,6 @@
 /*
  * The bitmap scripts on a real Redis: fields of every width against BITFIELD itself, ranges that
- * are counted and searched in steps against one BITCOUNT and BITPOS, and the records of replays.
+ * are counted and searched in steps against one BITCOUNT and BITPOS, and a full Redis.
  */
 #include "run_script.h"
 #include "script_stage.h"
@@ -8,7 +8,6 @@
 
 #define KEY "p:bitmap:{b}"
 #define TWIN "twin" /* changed by plain commands as the scripts change KEY */
-#define RECORD "p:idem:{b}"
 #define MIB (1024 * 1024)
 
 enum { WORDS = 6, OPERATIONS_MAX = 256, DIGITS = 24 };
@@ -147,82 +146,6 @@ TEST(fields_equal_those_that_bitfield_makes)
 		}
 		must_be_as_bitfield(&a);
 	}
-}
-
-/* The ends of the widest types. A Lua number would change their last digits. */
-TEST(the_last_digit_is_kept)
-{
-	static struct asked a;
-	static const int64_t wanted[] = { 0,         INT64_MAX, INT64_MIN,    0, INT64_MAX, INT64_MAX - 1,
-					  INT64_MIN, INT64_MAX, 1L << 53 | 1, -1 };
-
-	ask(&a, "SET", 'i', 64, 3, "9223372036854775807", "WRAP");
-	ask(&a, "GET", 'i', 64, 3, "", "WRAP");
-	ask(&a, "INCRBY", 'i', 64, 3, "1", "WRAP");
-	ask(&a, "INCRBY", 'u', 63, 100, "0", "WRAP");
-	ask(&a, "INCRBY", 'u', 63, 100, "9223372036854775807", "SAT");
-	ask(&a, "INCRBY", 'u', 63, 100, "-1", "FAIL");
-	ask(&a, "GET", 'i', 64, 3, "", "WRAP");
-	ask(&a, "INCRBY", 'i', 64, 3, "-1", "WRAP");
-	ask(&a, "INCRBY", 'u', 54, 200, "9007199254740993", "FAIL");
-	ask(&a, "SET", 'i', 54, 300, "-1", "FAIL");
-	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
-	for (size_t i = 0; i + 1 < a.count; i++) {
-		int64_t value = 0;
-		assert_true(returned_value(i, &value));
-		assert_true(value == wanted[i]);
-	}
-	a.count = 0;
-	ask(&a, "GET", 'i', 54, 300, "", "WRAP");
-	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
-	assert_int_equal(item_int(&r, FIELD(0, UPPER)), -1); /* the upper 22 bits of the field */
-	assert_int_equal(item_int(&r, FIELD(0, LOWER)), UINT32_MAX);
-}
-
-TEST(a_look_has_no_effect_and_a_write_has)
-{
-	static struct asked look, refused, written;
-
-	ask(&look, "GET", 'i', 64, 0, "", "WRAP");
-	ask(&refused, "SET", 'u', 4, 0, "16", "FAIL");
-	ask(&written, "GET", 'u', 4, 0, "", "WRAP");
-	ask(&written, "SET", 'u', 4, 0, "0", "WRAP");
-	unchanged(&r, {
-		run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
-		assert_int_equal(outcome(&r), 0);
-	});
-	run(&r, &bitmap_field_write_script, KEYS(KEY), written.args);
-	assert_int_equal(outcome(&r), 1);
-	unchanged(&r, { /* the bitmap exists now, and a refused operation does not even extend it */
-			run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
-			assert_int_equal(outcome(&r), 0);
-	});
-	server_command(&r, "DEL " KEY);
-	run(&r, &bitmap_field_write_script, KEYS(KEY), refused.args);
-	assert_int_equal(outcome(&r), 1); /* BITFIELD creates the bitmap before it refuses */
-	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
-}
-
-TEST(a_replay_keeps_every_digit)
-{
-	static struct asked a;
-	int64_t first = 0, again = 0, nothing = 0;
-
-	server_command(&r, "BITFIELD " KEY " SET i64 0 9007199254740992");
-	ask(&a, "INCRBY", 'i', 64, 0, "1", "FAIL");
-	ask(&a, "INCRBY", 'u', 2, 64, "4", "FAIL");
-	run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
-	assert_true(returned_value(0, &first));
-	assert_true(first == 9007199254740993);
-	assert_false(returned_value(1, &nothing));
-	unchanged(&r, {
-		run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
-		assert_true(returned_value(0, &again));
-		assert_true(again == first);
-		assert_false(returned_value(1, &nothing));
-		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
-				      "IDEMPOTENCY_KEY_REUSED");
-	});
 }
 
 /* One call runs as many operations as a request may have, all of the costliest kind. */
@@ -411,72 +334,6 @@ TEST(a_step_is_a_mebibyte)
 	assert_int_equal(item_int(&r, BITMAP_BIT_COUNT_NEXT_BIT), -1);
 }
 
-TEST(nothing_is_all_clear)
-{
-	int calls;
-
-	unchanged(&r, {
-		assert_int_equal(counted("0", "-1", "BYTE", &calls), 0);
-		assert_int_equal(counted("-5", "-10", "BIT", &calls), 0);
-		assert_int_equal(found_at("0", "0", "", "BYTE"), 0);
-		assert_int_equal(found_at("1", "0", "", "BYTE"), -1);
-		run(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("4294967295"));
-		assert_int_equal(item_int(&r, BITMAP_BIT_GET_BIT), 0);
-		run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
-		assert_int_equal(outcome(&r), 0);
-	});
-}
-
-/* ---- Bits and whole bitmaps ---- */
-
-TEST(bits_return_their_old_value)
-{
-	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "1"));
-	assert_int_equal(outcome(&r), 1);
-	assert_int_equal(item_int(&r, BITMAP_BIT_PUT_PREVIOUS), 0);
-	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "0"));
-	assert_int_equal(item_int(&r, BITMAP_BIT_PUT_PREVIOUS), 1);
-	run(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("9"));
-	assert_int_equal(item_int(&r, BITMAP_BIT_GET_BIT), 0);
-	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 2);
-	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
-}
-
-TEST(a_whole_bitmap_is_replaced)
-{
-	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
-	assert_int_equal(outcome(&r), BITMAP_PUT_CREATED);
-	assert_int_equal(item_int(&r, BITMAP_PUT_EXPIRES_AT_MS), -1);
-	run(&r, &bitmap_put_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED);
-	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
-	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("d"));
-	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED); /* an empty bitmap exists, too */
-	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(outcome(&r), 1);
-	assert_int_equal(redis_exists(&r, KEY), 0);
-}
-
-TEST(foreign_keys_stay_as_they_are)
-{
-	static struct asked a;
-
-	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
-	server_command(&r, "RPUSH " KEY " x");
-	unchanged(&r, {
-		run_fails(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("0"), "WRONGTYPE");
-		run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "WRONGTYPE");
-		run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "WRONGTYPE");
-		run_fails(&r, &bitmap_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
-		run_fails(&r, &bitmap_patch_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
-		run_fails(&r, &bitmap_size_get_script, KEYS(KEY), ARGS(), "WRONGTYPE");
-		run_fails(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
-		run_fails(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
-		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A,
-				      "WRONGTYPE");
-	});
-}
-
 TEST(a_full_redis_still_reads_and_frees)
 {
 	static struct asked a;
@@ -553,6 +410,8 @@ TEST(the_expiry_is_as_by_pexpire)
 			break;
 		case 5:
 			run(&r, &bitmap_put_script, KEYS(KEY), ARGS(i % 2 ? "" : "abc"));
+			there = item_int(&r, BITMAP_PUT_EXPIRES_AT_MS);
+			assert_int_equal(there, server_command(&r, "PEXPIRETIME " KEY)->integer);
 			server_command(&r, "SET " TWIN " %b KEEPTTL", "abc", (size_t)(i % 2 ? 0 : 3));
 			break;
 		case 6:
@@ -567,24 +426,4 @@ TEST(the_expiry_is_as_by_pexpire)
 		}
 		must_be_as_the_twin();
 	}
-}
-
-TEST(the_expiry_is_an_instant)
-{
-	unchanged(&r, {
-		run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("60000"));
-		assert_int_equal(outcome(&r), BITMAP_PATCH_ABSENT);
-	});
-	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("")); /* an empty bitmap exists */
-	run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("3155760000000"));
-	assert_int_equal(item_int(&r, BITMAP_EXPIRES_AT_MS), item_int(&r, REPLY_NOW_MS) + INT64_C(3155760000000));
-	assert_int_equal(item_int(&r, BITMAP_BYTES), 0);
-	int64_t at = item_int(&r, BITMAP_EXPIRES_AT_MS);
-	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
-	assert_int_equal(item_int(&r, BITMAP_PUT_EXPIRES_AT_MS), at);
-	run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("1"));
-	wait_until(redis_exists(&r, KEY) == 0, 5000);
-	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
-	assert_int_equal(outcome(&r), BITMAP_PUT_CREATED);
-	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 }
