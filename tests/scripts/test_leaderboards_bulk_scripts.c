@@ -222,43 +222,6 @@ TEST(lookups_equal_redis_own)
 
 /* ---- By hand ---- */
 
-TEST(what_does_not_fit_changes_nothing)
-{
-	begin_write("d0,d1", "1", 0);
-	arg("m"), arg("1"), arg("1");
-	unchanged(&r, assert_int_equal(write_board(), LEADERBOARD_MEMBER_WRITE_NO_BOARD));
-	begin_write(NULL, "0", 1);
-	arg("m");
-	unchanged(&r, assert_int_equal(write_board(), LEADERBOARD_MEMBER_WRITE_NO_BOARD));
-	begin_write("d0", "1", 1); /* the first of several steps, which only removes */
-	arg("m");
-	unchanged(&r, assert_int_equal(write_board(), 1));
-	board_make("b", D);
-	begin_write("d0,dx", "1", 0);
-	arg("m"), arg("1"), arg("1");
-	unchanged(&r, write_board());
-	run(&r, &leaderboard_member_write_script, BOARD_KEYS, args);
-	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_WRITE_UNKNOWN);
-	assert_string_equal(item_text(&r, LEADERBOARD_MEMBER_WRITE_DIMENSIONS), "d0\nd1");
-	begin_write("d0", "4294967296", 0);
-	arg("m"), arg("1");
-	unchanged(&r, write_board());
-	run(&r, &leaderboard_member_write_script, BOARD_KEYS, args);
-	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_WRITE_TOO_LARGE);
-	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_MOST), UINT32_MAX);
-}
-
-TEST(one_dimension_makes_the_board)
-{
-	server_command(&r, "HSET " B ":places left x"); /* left of a board whose first key was deleted */
-	begin_write("d0", "5", 0);
-	arg("left"), arg("5");
-	assert_int_equal(write_board(), 1);
-	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_ADDED), 1);
-	assert_int_equal(board_page("b", 0, 9, "desc", 1, found), 1);
-	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
-}
-
 /* The expiry stays even if a step removes all present members and adds others. */
 TEST(all_keys_keep_the_expiry)
 {
@@ -273,40 +236,5 @@ TEST(all_keys_keep_the_expiry)
 		assert_int_equal(server_command(&r, "PEXPIRETIME " B)->integer, at);
 		assert_int_equal(server_command(&r, "PEXPIRETIME " B ":places")->integer, at);
 		assert_int_equal(server_command(&r, "PEXPIRETIME " B ":ranks")->integer, at);
-	}
-}
-
-TEST(a_replay_writes_nothing)
-{
-	board_make("b", 1);
-	begin_write("d0", "5", 1);
-	arg("gone"), arg("m"), arg("5"), arg("0");
-	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &leaderboard_member_write_script, BOARD_KEYS, args, "p:idem:{k}", FINGERPRINT_A);
-		assert_int_equal(outcome(&r), 1);
-		assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_ADDED), 1);
-		board_put("b", "m", "set", 1, (const int64_t[]){ 9 });
-		board_put("b", "gone", "set", 1, (const int64_t[]){ 9 });
-	}
-	assert_int_equal(board_page("b", 0, 9, "desc", 1, found), 2);
-	assert_int_equal(found[1].scores[0], 9);
-}
-
-TEST(a_foreign_key_stays_as_it_is)
-{
-	static const char *const foreign[] = { "SET " B " x", "SET " B ":places x", "SET " B ":ranks x",
-					       "HSET " B ":places n short", "HSET " B ":places gone short" };
-
-	for (size_t i = 0; i < COUNT(foreign); i++) {
-		script_stage_empty(state);
-		if (i > 0)
-			board_make("b", 1);
-		server_command(&r, foreign[i]);
-		begin_write("d0", "5", 1);
-		arg("gone"), arg("n"), arg("5"), arg("0");
-		unchanged(&r, run_fails(&r, &leaderboard_member_write_script, BOARD_KEYS, args, "WRONGTYPE"));
-		if (i != 2)
-			unchanged(&r, run_fails(&r, &leaderboard_member_lookup_script, BOARD_KEYS,
-						ARGS("asc", "gone", "n"), "WRONGTYPE"));
 	}
 }

@@ -346,31 +346,6 @@ TEST(what_was_lost_is_noticed)
 	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_LOST);
 }
 
-TEST(a_score_too_large_ends_it)
-{
-	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };
-	struct building b = { .cursor = "0" };
-
-	make_sources(D);
-	board_put("mon", "m", "set", D, most);
-	board_put("tue", "m", "set", D, one);
-	add_all(&b, 0, 1, "sum");
-	add_all(&b, 1, 1, "sum");
-	add_all(&b, 2, 1, "sum");
-	snprintf(b.cursor, sizeof(b.cursor), "0");
-	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
-	assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_MEMBER), "m");
-	assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_DIMENSION), "d1");
-	assert_int_equal(redis_exists(&r, PLACES) + redis_exists(&r, RANKS), 0);
-	b = (struct building){ .cursor = "0" };
-	b = (struct building){ .cursor = "0" };
-	add_all(&b, 1, 4294967295, "sum"); /* the score just fits */
-	rank_all(&b);
-	assert_int_equal(end(&b), 1);
-	board_page("week", 0, 1, "desc", D, found);
-	assert_int_equal(found[0].scores[0], 4294967295);
-}
-
 /* A minimum is too large only if the score is too large in all sources. */
 TEST(a_minimum_fits_if_one_score_does)
 {
@@ -502,78 +477,6 @@ TEST(a_merge_keeps_as_many_as_its_board)
 	dimensions = D;
 }
 
-/* With one dimension a score has 53 bits, in the sources and in the result. */
-TEST(one_dimension_has_53_bits)
-{
-	static const int64_t most[] = { (INT64_C(1) << 53) - 2 }, one[] = { 1 }, two[] = { 2 };
-	struct building b = { .cursor = "0" };
-
-	dimensions = 1;
-	make_sources(1);
-	board_put("mon", "m", "set", 1, most);
-	board_put("tue", "m", "set", 1, one);
-	board_put("tue", "n", "set", 1, one);
-	add_all(&b, 0, 1, "sum");
-	add_all(&b, 1, 1, "sum");
-	rank_all(&b);
-	assert_int_equal(end(&b), 1);
-	assert_int_equal(board_page("week", 0, 10, "desc", 1, found), 2);
-	assert_true(found[0].scores[0] == (INT64_C(1) << 53) - 1);
-	assert_int_equal(found[1].scores[0], 1);
-	board_put("tue", "m", "set", 1, two); /* the sum is too large by one */
-	b = (struct building){ .cursor = "0" };
-	add_all(&b, 0, 1, "sum");
-	add_all(&b, 1, 1, "sum");
-	snprintf(b.cursor, sizeof(b.cursor), "0");
-	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
-	dimensions = D;
-}
-
-/*
- * The last script writes the record. The first one finds it, so that a retry does not repeat the
- * work.
- */
-TEST(a_replay_ends_at_the_beginning)
-{
-	static const int64_t one[] = { 1, 1 };
-	struct building b = { .cursor = "0" };
-	const char *const keys[] = { B, B ":places", B ":ranks", NULL };
-	static const char record[] = "p:idem:{k}";
-	char size[24];
-
-	make_sources(D);
-	board_put("mon", "m", "set", D, one);
-	run_with_record(&r, &leaderboard_merge_begin_script, keys, ARGS(), record, FINGERPRINT_A);
-	assert_int_equal(outcome(&r), LEADERBOARD_MERGE_BEGIN_ABSENT);
-	add_all(&b, 0, 1, "sum");
-	rank_all(&b);
-	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
-				ARGS(board_lines(D), number(size, b.built)), record, FINGERPRINT_A);
-		assert_int_equal(outcome(&r), 1);
-	}
-	board_put("mon", "n", "set", D, one);
-	run_with_record(&r, &leaderboard_merge_begin_script, keys, ARGS(), record, FINGERPRINT_A);
-	assert_int_equal(outcome(&r), 1);
-	assert_string_equal(item_text(&r, LEADERBOARD_DIMENSIONS), board_lines(D));
-	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
-}
-
-TEST(an_empty_merge_empties_the_board)
-{
-	static const int64_t one[] = { 1, 1 };
-	struct building b = { .cursor = "0" };
-
-	make_sources(D);
-	board_make("week", D);
-	board_put("week", "m", "set", D, one);
-	add_all(&b, 0, 1, "sum");
-	rank_all(&b);
-	assert_int_equal(b.built + b.ranked, 0);
-	assert_int_equal(end(&b), 1);
-	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
-}
-
 /* The result had a TTL while it was built. The board keeps its own expiry. */
 TEST(a_merge_keeps_the_expiry_of_its_board)
 {
@@ -596,22 +499,4 @@ TEST(a_merge_keeps_the_expiry_of_its_board)
 		for (size_t i = 0; i < 3; i++)
 			assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys[i])->integer, at);
 	}
-}
-
-TEST(a_foreign_key_stays_as_it_is)
-{
-	make_sources(D);
-	server_command(&r, "SET " B " x");
-	unchanged(&r, run_fails(&r, &leaderboard_merge_begin_script, KEYS(B, B ":places", B ":ranks"), ARGS(),
-				"WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
-				ARGS(board_lines(D), "0"), "WRONGTYPE"));
-	server_command(&r, "DEL " B);
-	server_command(&r, "SET " B ":places x");
-	unchanged(&r, run_fails(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
-				ARGS(board_lines(D), "0"), "WRONGTYPE"));
-	server_command(&r, "SET %s x", board_key("mon", ":places"));
-	unchanged(&r,
-		  run_fails(&r, &leaderboard_merge_page_script, KEYS(board_key("mon", ""), board_key("mon", ":places")),
-			    ARGS("0", "1", board_lines(D)), "WRONGTYPE"));
 }

@@ -307,24 +307,6 @@ TEST(ranges_equal_redis_own)
 
 /* ---- By hand ---- */
 
-TEST(first_come_is_ahead_of_equals)
-{
-	static const int64_t five[] = { 5 }, six[] = { 6 };
-
-	board_make("b", 1);
-	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 2);
-	assert_int_equal(board_put("b", "early", "set", 1, five), 2);
-	assert_int_equal(board_position("b", "late-in-the-alphabet", "desc"), 0);
-	assert_int_equal(board_position("b", "late-in-the-alphabet", "asc"), 0);
-	/* Setting the same score keeps the place; another score and back loses it. */
-	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 1);
-	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
-	board_put("b", "late-in-the-alphabet", "set", 1, six);
-	board_put("b", "late-in-the-alphabet", "set", 1, five);
-	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 1);
-	assert_int_equal(board_position("b", "early", "asc"), 0);
-}
-
 /* As when two changes have the same microsecond, or the clock was set back. */
 TEST(arrivals_rise_with_any_clock)
 {
@@ -336,68 +318,6 @@ TEST(arrivals_rise_with_any_clock)
 	board_put("b", "a", "set", 1, five);
 	assert_int_equal(board_position("b", "z", "desc"), 0);
 	assert_string_equal(server_command(&r, "HGET " B " last")->str, "4000000000000002");
-}
-
-TEST(what_is_missing_has_an_outcome)
-{
-	static const int64_t five[] = { 5, 6 };
-
-	unchanged(&r, assert_int_equal(board_put("b", "m", "set", 2, five), -1));
-	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), -1);
-	assert_int_equal(board_position("b", "m", "desc"), -1);
-	board_make("b", 1);
-	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), 0);
-	assert_int_equal(board_page("b", 0, 10, "asc", 1, found), 0);
-	assert_int_equal(board_position("b", "m", "desc"), -2);
-	assert_int_equal(board_around("b", "m", 1, "asc", 1, found), -2);
-	run(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "set", "d0", "1", "x", "2", "d1", "3"));
-	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_PUT_UNKNOWN);
-	assert_int_equal(r.reply->elements, LEADERBOARD_MEMBER_PUT_NAMES + 2);
-	assert_int_equal(redis_exists(&r, B ":ranks"), 0);
-}
-
-/* One score needs no order: its first write makes the board. Several need a PUT of their order. */
-TEST(a_first_score_makes_the_board)
-{
-	static const int64_t five[] = { 5, 6 }, less[] = { -1 };
-
-	unchanged(&r, assert_int_equal(board_put("b", "m", "add", 2, five), LEADERBOARD_MEMBER_PUT_NO_BOARD));
-	unchanged(&r, assert_int_equal(board_put("b", "m", "add", 1, less), LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE));
-	assert_int_equal(board_put("b", "m", "add", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
-	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
-	run(&r, &leaderboard_get_script, BOARD_KEYS, ARGS());
-	assert_string_equal(item_text(&r, LEADERBOARD_DIMENSIONS), "d0");
-	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
-	assert_int_equal(item_int(&r, LEADERBOARD_EXPIRES_AT_MS), -1);
-	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
-	assert_int_equal(board_put("b", "n", "set", 2, five), LEADERBOARD_MEMBER_PUT_UNKNOWN);
-	/* Another program deleted the first key: a new board has no members of the old one. */
-	server_command(&r, "DEL " B);
-	assert_int_equal(board_put("b", "n", "set", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
-	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), 1);
-	assert_string_equal(found[0].member, "n");
-}
-
-TEST(dimensions_change_while_there_are_no_members)
-{
-	static const int64_t scores[] = { 5, 6 };
-
-	board_make("b", 1);
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null", ""));
-	assert_int_equal(outcome(&r), 1);
-	board_put("b", "m", "set", 2, scores);
-	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null", "")));
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null", ""));
-	assert_int_equal(outcome(&r), -1);
-	assert_string_equal(item_text(&r, LEADERBOARD_PUT_DIMENSIONS), "d0\nd1");
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null", ""));
-	assert_int_equal(outcome(&r), 1);
-	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
-	/* Another program deleted the first key: a new board has no members of the old one. */
-	server_command(&r, "DEL " B);
-	board_make("b", 3);
-	assert_int_equal(board_page("b", 0, 10, "desc", 3, found), 0);
-	assert_int_equal(redis_exists(&r, B ":places"), 0);
 }
 
 /* All existing keys expire together, in at most `most` ms. -1: they do not expire. */
@@ -456,58 +376,6 @@ TEST(a_large_board_is_deleted_in_no_time)
 	assert_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_del:"));
 	run(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS());
 	assert_int_equal(outcome(&r), -1);
-}
-
-TEST(a_replay_gets_the_first_rank)
-{
-	static const int64_t more[] = { 9 };
-
-	board_make("b", 1);
-	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "5"),
-				"p:idem:{k}", FINGERPRINT_A);
-		assert_int_equal(outcome(&r), 2);
-		assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
-		board_put("b", "other", "set", 1, more);
-	}
-	run(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "desc"));
-	/* 5 appears once, not twice */
-	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\x00\x1f\xff\xff\xff\xff\xff\xfa", 8);
-}
-
-TEST(a_foreign_key_stays_as_it_is)
-{
-	static const char *const foreign[] = { "SET " B " x", "HSET " B " a b", "SET " B ":places x",
-					       "SET " B ":ranks x" };
-	const char *const without_board[] = { "SET " B ":places x", "SET " B ":ranks x" };
-
-	for (size_t i = 0; i < 2; i++) {
-		script_stage_empty(state);
-		server_command(&r, without_board[i]);
-		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"),
-					"WRONGTYPE"));
-	}
-
-	for (size_t i = 0; i < COUNT(foreign); i++) {
-		script_stage_empty(state);
-		board_make("b", 1);
-		board_put("b", "m", "set", 1, (const int64_t[]){ 1 });
-		if (i == 1)
-			server_command(&r, "DEL " B);
-		server_command(&r, foreign[i]);
-		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"),
-					"WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "null", ""), "WRONGTYPE"));
-		if (i < 2)
-			unchanged(&r, run_fails(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS(), "WRONGTYPE"));
-		if (i != 2) {
-			unchanged(&r, run_fails(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("9", ""), "WRONGTYPE"));
-			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"),
-				  ARGS("0", "1", "asc", "", ""), "WRONGTYPE");
-		}
-		run_fails(&r, &leaderboard_neighbor_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
-	}
 }
 
 /* A smaller bound drops members in bounded steps. The last step changes the settings. */
