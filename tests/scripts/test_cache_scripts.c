@@ -423,31 +423,7 @@ TEST(no_version_comes_again)
 	}
 }
 
-/* ---- Replays, foreign keys, no memory ---- */
-
-TEST(a_replay_gets_the_first_answer)
-{
-	const char *const *keys = KEYS(VALUE, FILL, AGAIN);
-
-	run_with_record(&r, &cache_fill_script, keys, ARGS("first", "5000"), RECORD, FINGERPRINT_A);
-	int64_t expires_ms = item_int(&r, CACHE_FILL_EXPIRES_AT_MS);
-	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
-	run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A);
-	assert_string_equal(item_text(&r, CACHE_FILL_TICKET), "first");
-	assert_int_equal(item_int(&r, CACHE_FILL_EXPIRES_AT_MS), expires_ms);
-	run_with_record_fails(&r, &cache_fill_script, keys, ARGS("other", "5"), RECORD, FINGERPRINT_B,
-			      "IDEMPOTENCY_KEY_REUSED");
-	put("1", 60000);
-	unchanged(&r,
-		  run_with_record_ended(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
-	/* A reply with the value has no effect, and is not recorded. */
-	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("x", "5000"), RECORD "2", FINGERPRINT_A));
-	run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, CACHE_INVALIDATE_DELETED), 1);
-	put("2", 60000);
-	unchanged(&r, run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A));
-	assert_int_equal(get_with("", ""), 0);
-}
+/* ---- No memory ---- */
 
 static void all_fail(const char *part)
 {
@@ -455,45 +431,6 @@ static void all_fail(const char *part)
 				ARGS("1", "60000", "00c0ffee", "1", "", "", ""), part));
 	unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN), ARGS("t", "5000"), RECORD,
 					    FINGERPRINT_A, part));
-}
-
-TEST(a_foreign_key_stays_as_it_is)
-{
-	static const struct {
-		const char *make;
-		bool get, fill, invalidate, delete; /* the other scripts that read this key; all read the value */
-	} rows[] = {
-		{ "SET " VALUE " x", true, true, true, true },
-		{ "HSET " VALUE " a 1", true, true, true, true },
-		{ "RPUSH " VALUE " 1", true, true, true, true },
-		{ "HSET " FENCE " a 1", false, false, false, true },
-		{ "SET " FENCE " mine", false, false, false, true },
-		{ "SET " FENCE " -1", false, false, false, true },
-		{ "RPUSH " FILL " 1", false, true, true, true },
-		{ "SET " AGAIN " 1", false, true, true, false },
-	};
-
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		script_stage_empty(NULL);
-		assert_int_not_equal(server_command(&r, rows[i].make)->type, REDIS_REPLY_ERROR);
-		unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN, WAITERS),
-					ARGS("1", "60000", "00c0ffee", "1", "", "", ""), "WRONGTYPE"));
-		if (rows[i].get)
-			unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
-		if (rows[i].fill)
-			unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN),
-							    ARGS("t", "5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
-		if (rows[i].invalidate)
-			unchanged(&r,
-				  run_with_record_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS),
-							ARGS("5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
-		if (rows[i].delete)
-			unchanged(&r, run_fails(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL, WAITERS),
-						ARGS("1", "", ""), "WRONGTYPE"));
-	}
-	script_stage_empty(NULL);
-	server_command(&r, "HSET " VALUE " version 1-1");
-	unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
 }
 
 /* An old value must go even when Redis has no memory for a new one. */
