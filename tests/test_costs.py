@@ -83,8 +83,8 @@ FIRST_KEY = re.compile(rb"p:(\w+):\{(.*)\}")
 
 
 def indexed_kinds():
-    """INDEXED_KINDS of handlers/common/kinds.h: the kinds whose lists are read from an index."""
-    text = (ROOT / "handlers/common/kinds.h").read_text().replace("\\\n", " ")
+    """INDEXED_KINDS of handlers/common/key_kinds.h: kinds whose lists are read from an index."""
+    text = (ROOT / "handlers/common/key_kinds.h").read_text().replace("\\\n", " ")
     kinds = dict(re.findall(r'#define (KEY_\w+)\s+"(\w+)"', text))
     indexed = set(re.findall(r"KEY_\w+", re.search(r"#define INDEXED_KINDS (.*)", text)[1]))
     listed = {
@@ -93,7 +93,7 @@ def indexed_kinds():
         for kind in re.findall(r"\.kind = (KEY_\w+), \.is_indexed = true", path.read_text())
     }
     if indexed != listed:
-        sys.exit(f"handlers/common/kinds.h: INDEXED_KINDS and the lists that are read from an index differ: {indexed ^ listed}")
+        sys.exit(f"handlers/common/key_kinds.h: INDEXED_KINDS and the lists that are read from an index differ: {indexed ^ listed}")
     return {kinds[kind].encode() for kind in indexed}
 
 

@@ -545,7 +545,8 @@ def check_metrics(page, program):
 
 def check_kinds(page):
     """Each kind of key has a row, which is generated from its page in docs/internals/."""
-    for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/common/kinds.h").read_text(), re.M):
+    kinds = pathlib.Path("handlers/common/key_kinds.h").read_text()
+    for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', kinds, re.M):
         if f"`p:{kind}:{{" not in page.read_text():
             yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its page in {INTERNALS}"
 

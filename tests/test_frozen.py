@@ -145,7 +145,7 @@ def now(contract):
     for code, status, effect, retry in PROBLEM.findall((TOP / "service/request/errors.def").read_text()):
         codes[f"code {code}"] = {"status": status, "effect": effect.lower(), "retry": retry.lower()}
     layout = LAYOUT.search((TOP / "lua/queues/lib_queue.lua").read_text())[1]
-    kinds = re.findall(r'#define KEY_\w+\s*\\?\s*"(\w+)"', (TOP / "handlers/common/kinds.h").read_text())
+    kinds = re.findall(r'#define KEY_\w+\s*\\?\s*"(\w+)"', (TOP / "handlers/common/key_kinds.h").read_text())
     return contract.things | options | codes | {"keys": {"kinds": kinds, "layout of queues": layout}}
 
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 #include "json/base64.h"
 
 enum { READ_BYTES = 1024 * 1024 }; /* per answer */

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum {
 	ADD_ITEMS = 20, /* at most per call; a script adds as many of them as its time allows */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum { VERSION_DIGITS = 8 };
 

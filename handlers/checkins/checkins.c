@@ -5,8 +5,8 @@
  * has, and which day is today.
  */
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 enum {
 	MOST_DAYS = 36600, /* in a range: a hundred years */

@@ -1,6 +1,6 @@
 /*
- * handler: what every handler includes, besides kinds.h, and what several patterns share. It must
- * not know any single pattern. CONTRIBUTING.md explains how to add a handler.
+ * handler: what every handler includes, besides key_kinds.h, and what several patterns share. It
+ * must not know any single pattern. CONTRIBUTING.md explains how to add a handler.
  */
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H

@@ -4,8 +4,8 @@
  * add, and check the sums and the number of counters.
  */
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 static void answer_too_many(struct request *req, struct text name, int64_t size)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 enum { MAX_ITEM_BYTES = 65536 };
 

@@ -4,8 +4,8 @@
  * locks: any number may be a fence.
  */
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 /* ---- POST /fences/{name} ---- */
 

@@ -13,7 +13,7 @@
 #define PATTERND_GEO_CALL_H
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 /* Cells of a set without settings: the contract's default, also in lua/geo/lib_geo_default.lua. */
 enum { GEO_DEFAULT_CELLS = 16 };

@@ -1,7 +1,7 @@
 /*
  * keys: the keys in Redis under the daemon's prefix, including keys of other programs: one key, its
  * TTL, its elements, and the list. Each operation is one script (lua/keys/key_*.lua). This file
- * must not know the kinds of keys (common/kinds.h).
+ * must not know the kinds of keys (common/key_kinds.h).
  *
  * A key is always the prefix and the client's text, so nothing outside the prefix can be named.
  * Keys and their values are bytes. If they are not UTF-8, an answer has them twice, readable and

@@ -1,7 +1,7 @@
 /* names: rebuilds the indexes of names, which the lists of patterns are read from. */
 #include "call/name_rebuild.h"
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 static void on_rebuilt(struct request *req, const struct name_rebuild *found)
 {

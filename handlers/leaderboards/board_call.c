@@ -1,6 +1,6 @@
 #include "leaderboards/board_call.h"
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 /*
  * An element has, for each dimension, the largest score minus the score; then the arrival and the

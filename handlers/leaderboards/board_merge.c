@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "leaderboards/board_call.h"
 
 enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };

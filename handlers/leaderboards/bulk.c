@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "contract/validation.h"
 #include "leaderboards/board_call.h"
 

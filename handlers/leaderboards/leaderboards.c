@@ -4,8 +4,8 @@
  * drop. leaderboards/members.c has the members of boards, leaderboards/board_merge.c merges boards.
  */
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 #include "leaderboards/board_call.h"
 
 static void answer_board(struct request *req, int status, struct text name, const struct reply *r)

@@ -7,7 +7,7 @@
  * them (leaderboards/board_call.h).
  */
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "contract/validation.h"
 #include "leaderboards/board_call.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "locks/acquire.h"
-#include "locks/quorum_locks.h"
+#include "locks/lock_quorum.h"
 
 struct lock_hold {
 	struct stream *stream;      /* (ref) NULL once the client has disconnected */

@@ -8,7 +8,7 @@
 #define PATTERND_LOCK_CALL_H
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum { LOCKS_MAX = 16 /* LOCKS_MAX: in one request */, LOCK_METADATA_BYTES = 65536 };
 

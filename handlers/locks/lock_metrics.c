@@ -8,7 +8,7 @@
 #include "common/figures.h"
 #include "locks/lock_call.h"
 #include "locks/lock_polls.h"
-#include "locks/quorum_locks.h"
+#include "locks/lock_quorum.h"
 #include "process/named.h"
 
 enum { ACQUIRED, REFUSED, TIMED_OUT, WAITERS_AT, HOLDERS_AT, CELLS };

@@ -1,10 +1,10 @@
 /* lock_waiters: see locks/lock_waiters.h. The script is lua/locks/lock_waiter_list.lua. */
 #include "locks/lock_waiters.h"
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "core/percent.h"
 #include "locks/lock_call.h"
-#include "locks/quorum_locks.h"
+#include "locks/lock_quorum.h"
 #include "wait/ticket.h"
 
 struct text lock_ticket_tail(struct request *req, struct text owner, bool is_shared)

@@ -8,8 +8,8 @@
 #include "common/finding.h"
 #include "locks/acquire.h"
 #include "locks/lock_polls.h"
-#include "locks/quorum_acquire.h"
-#include "locks/quorum_locks.h"
+#include "locks/lock_quorum.h"
+#include "locks/lock_quorum_acquire.h"
 
 enum {
 	POLLED_MS = 300000, /* how long clients ask for a lock that is held so long, too */

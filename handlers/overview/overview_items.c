@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "contract/inner.h"
+#include "contract/self_call.h"
 #include "request/operation.h"
 
 /* The names of the kinds. */
@@ -12,7 +12,7 @@ static const char *const *kinds(void)
 	static const char *const *names; /* of the first parameter, `kind` */
 
 	if (!names)
-		names = inner_operation("overview_get")->fields[0].choices;
+		names = self_call_operation("overview_get")->fields[0].choices;
 	return names;
 }
 

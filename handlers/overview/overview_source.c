@@ -22,7 +22,7 @@ static void fail_with(struct overview_source *s, enum problem p, const char *why
 	fail(s, problem_row(p)->code, text_of(why));
 }
 
-static void on_answered(struct inner *i);
+static void on_answered(struct self_call *i);
 
 static void ask(struct overview_source *s)
 {
@@ -30,12 +30,12 @@ static void ask(struct overview_source *s)
 	const struct text_pair query[] = { { TEXT("limit"), TEXT("1000") }, { TEXT("cursor"), s->cursor } };
 	int64_t until_us = loop_now_us() + ANSWER_US;
 
-	s->inner.answered = on_answered;
-	s->inner.until_us = s->last_us && s->last_us < until_us ? s->last_us : until_us;
-	if (!inner_run(&s->inner, inner_operation(s->operation),
-		       &(struct inner_input){ .name = s->name,
-					      .query = query,
-					      .query_count = s->is_list ? 1 + (s->cursor.at != NULL) : 0 }))
+	s->call.answered = on_answered;
+	s->call.until_us = s->last_us && s->last_us < until_us ? s->last_us : until_us;
+	if (!self_call_run(&s->call, self_call_operation(s->operation),
+			   &(struct self_call_input){ .name = s->name,
+						      .query = query,
+						      .query_count = s->is_list ? 1 + (s->cursor.at != NULL) : 0 }))
 		fail_with(s, P_OVERLOADED, "there is no memory to ask");
 }
 
@@ -46,7 +46,7 @@ static void take(struct overview_source *s, const struct json *answer)
 	s->has_answer = true;
 	s->unreadable += json_tree_int(answer, "unreadable", 0);
 	s->unread += json_tree_int(answer, "unread_slots", 0);
-	s->take(s, answer, s->inner.req->now_ms);
+	s->take(s, answer, s->call.req->now_ms);
 	s->cursor = next.at ? arena_copy(s->arena, next.at, next.len) : next;
 	if (next.at && !s->cursor.at)
 		fail_with(s, P_OVERLOADED, "there is no memory for the next page");
@@ -54,9 +54,9 @@ static void take(struct overview_source *s, const struct json *answer)
 		s->state = OVERVIEW_READ;
 }
 
-static void on_answered(struct inner *i)
+static void on_answered(struct self_call *i)
 {
-	struct overview_source *s = container_of(i, struct overview_source, inner);
+	struct overview_source *s = container_of(i, struct overview_source, call);
 	bool has_answer = i->req->state == ANSWERED;
 	struct json_error error;
 	const struct json *answer =
@@ -72,7 +72,7 @@ static void on_answered(struct inner *i)
 		fail(s, i->req->answer.problem->code, json_tree_string(answer, "detail"));
 	else
 		take(s, answer);
-	inner_end(i);
+	self_call_end(i);
 	if (s->state == OVERVIEW_ASKING)
 		ask(s);
 	if (s->state != OVERVIEW_ASKING)
@@ -114,5 +114,5 @@ void overview_source_out_unknown(const struct overview_source *s, const char *of
 
 void overview_source_end(struct overview_source *s)
 {
-	inner_end(&s->inner);
+	self_call_end(&s->call);
 }

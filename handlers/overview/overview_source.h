@@ -5,7 +5,7 @@
 #ifndef PATTERND_OVERVIEW_SOURCE_H
 #define PATTERND_OVERVIEW_SOURCE_H
 
-#include "contract/inner.h"
+#include "contract/self_call.h"
 #include "core/arena.h"
 #include "json/out.h"
 #include "json/tree.h"
@@ -32,7 +32,7 @@ struct overview_source {
 	bool is_list;        /* the answer has pages */
 	int64_t last_us;     /* when the time is used up; 0: never */
 	/* Used by overview_source.c only: */
-	struct inner inner;
+	struct self_call call;
 	enum overview_state state;
 	bool has_answer;    /* to any question, also before the last overview_source_begin */
 	int64_t unreadable; /* names that the answers left out, since their keys are foreign */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/inner.h"
 #include "contract/input.h"
+#include "contract/self_call.h"
 #include "outbound/outbound.h"
 #include "process/object_file.h"
 #include "request/request.h"
@@ -41,7 +41,7 @@ static bool is_queue(struct text name)
 
 	if (!req)
 		return false;
-	req->op = inner_operation("queue_get");
+	req->op = self_call_operation("queue_get");
 	req->asked.path_values[0] = arena_copy(&req->arena, name.at, name.len);
 	bool is = input_fill(req) != NULL;
 	struct arena arena = req->arena; /* `req` itself is in the arena */

@@ -69,7 +69,7 @@ static struct push_job **find(struct push_target *t, struct text receipt)
 	return at;
 }
 
-static void on_extended(struct inner *i)
+static void on_extended(struct self_call *i)
 {
 	struct push_target *t = container_of(i, struct push_target, extend);
 	const struct json *answer = push_turn_answer(i), *rows = json_tree_member(answer, "deliveries");
@@ -84,7 +84,7 @@ static void on_extended(struct inner *i)
 		else if (*at && is_open(*at))
 			lose(t, at);
 	}
-	inner_end(i);
+	self_call_end(i);
 	push_state_act_soon(t);
 }
 

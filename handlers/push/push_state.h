@@ -13,7 +13,7 @@
 #ifndef PATTERND_PUSH_STATE_H
 #define PATTERND_PUSH_STATE_H
 
-#include "contract/inner.h"
+#include "contract/self_call.h"
 #include "push/push_job.h"
 #include "push/push_refusals.h"
 
@@ -47,7 +47,7 @@ struct push_target {
 	size_t bytes;                      /* of the messages of all jobs */
 	unsigned allowed;                  /* requests that may be open */
 	struct loop_timer timer;
-	struct inner receive, settle, extend;
+	struct self_call receive, settle, extend;
 	struct outbound check; /* the request to ready_path */
 	struct arena check_arena;
 	bool is_checking, must_check, is_stopping;

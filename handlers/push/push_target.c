@@ -40,7 +40,7 @@ static void on_job_ended(struct push_job *j)
 /*
  * The operation `by` has ended. Its jobs are settled, or become ENDED again, to be settled later.
  */
-static void end_settling(struct push_target *t, const struct inner *by, bool is_settled)
+static void end_settling(struct push_target *t, const struct self_call *by, bool is_settled)
 {
 	int status = by->req->answer.status;
 	bool is_refused = status >= 400 && status < 500;
@@ -89,14 +89,14 @@ static void count_late(struct push_target *t, const struct json *answer)
 			t->counts[PUSH_COUNT_LOST]++;
 }
 
-static void on_settled(struct inner *i)
+static void on_settled(struct self_call *i)
 {
 	struct push_target *t = container_of(i, struct push_target, settle);
 	const struct json *answer = push_turn_answer(i);
 
 	count_late(t, answer);
 	end_settling(t, i, answer != NULL);
-	inner_end(i);
+	self_call_end(i);
 	act(t, false);
 }
 
@@ -122,7 +122,7 @@ static void take_messages(struct push_target *t, const struct json *messages, in
 	}
 }
 
-static void on_received(struct inner *i)
+static void on_received(struct self_call *i)
 {
 	struct push_target *t = container_of(i, struct push_target, receive);
 	const struct json *answer = push_turn_answer(i), *messages = json_tree_member(answer, "messages");
@@ -136,7 +136,7 @@ static void on_received(struct inner *i)
 	} else {
 		t->receive_at_us = push_state_in_ms(push_outcome_not_received(t, answer ? 503 : i->req->answer.status));
 	}
-	inner_end(i);
+	self_call_end(i);
 	act(t, false);
 }
 
@@ -245,7 +245,7 @@ static void stop_waiting(struct push_target *t)
 {
 	note_waiting(t);
 	if (!may_receive(t) && t->receive.req && t->receive.req->state == PARKED)
-		inner_end(&t->receive);
+		self_call_end(&t->receive);
 }
 
 static void set_timer(struct push_target *t)
@@ -314,9 +314,9 @@ void push_target_free(struct push_target *t)
 		outbound_cancel(&t->check);
 		arena_free(&t->check_arena);
 	}
-	inner_end(&t->receive);
-	inner_end(&t->settle);
-	inner_end(&t->extend);
+	self_call_end(&t->receive);
+	self_call_end(&t->settle);
+	self_call_end(&t->extend);
 	while (t->jobs)
 		push_state_drop(t, &t->jobs);
 	t->settings->next = NULL;

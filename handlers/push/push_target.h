@@ -2,9 +2,9 @@
  * push_target: one queue whose messages are sent to one program. It owns the order of steps of a
  * target.
  *
- * A target receives, settles and extends by operations of the contract (contract/inner.h), as any
- * client does, so that groups, rates and policies apply. A delivery is held for PUSH_LEASE_MS and
- * extended while its request is open. If the daemon is killed, its messages are delivered again
+ * A target receives, settles and extends by operations of the contract (contract/self_call.h), as
+ * any client does, so that groups, rates and policies apply. A delivery is held for PUSH_LEASE_MS
+ * and extended while its request is open. If the daemon is killed, its messages are delivered again
  * after PUSH_LEASE_MS.
  *
  * A target receives only as many messages as it may have requests open. It begins with one; each

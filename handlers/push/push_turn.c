@@ -22,11 +22,12 @@ enum {
 /* ---- What is asked ---- */
 
 /* Runs an operation with the body in `o`, and frees the arena of `o`. */
-static bool run(struct inner *i, const char *id, struct text queue, struct json_out *o)
+static bool run(struct self_call *i, const char *id, struct text queue, struct json_out *o)
 {
 	out_close(o);
 	struct text body = out_all(o);
-	bool ok = body.at && inner_run(i, inner_operation(id), &(struct inner_input){ .name = queue, .body = body });
+	bool ok = body.at &&
+		  self_call_run(i, self_call_operation(id), &(struct self_call_input){ .name = queue, .body = body });
 
 	arena_free(o->arena);
 	return ok;
@@ -70,7 +71,7 @@ static void out_end(struct json_out *o, const struct push_job *j)
 }
 
 /* Chooses ended jobs for `i`, as many as fit. Returns their number. */
-static size_t choose(struct inner *i, struct push_job *jobs, size_t most_bytes)
+static size_t choose(struct self_call *i, struct push_job *jobs, size_t most_bytes)
 {
 	size_t count = 0, bytes = 0;
 
@@ -84,14 +85,14 @@ static size_t choose(struct inner *i, struct push_job *jobs, size_t most_bytes)
 	return count;
 }
 
-static void unchoose(const struct inner *i, struct push_job *jobs)
+static void unchoose(const struct self_call *i, struct push_job *jobs)
 {
 	for (struct push_job *j = jobs; j; j = j->next)
 		if (j->state == PUSH_ENDED && j->settled_by == i)
 			j->settled_by = NULL;
 }
 
-static void out_ends(struct json_out *o, const struct inner *i, const struct push_job *jobs)
+static void out_ends(struct json_out *o, const struct self_call *i, const struct push_job *jobs)
 {
 	static const char *const names[LISTS] = { "acknowledge", "complete", "reject" };
 
@@ -114,7 +115,7 @@ static void out_worker(struct json_out *o)
 	out_string(o, "worker", worker);
 }
 
-bool push_turn_receive(struct inner *i, struct text queue, struct push_job *jobs, unsigned limit, int64_t lease_ms)
+bool push_turn_receive(struct self_call *i, struct text queue, struct push_job *jobs, unsigned limit, int64_t lease_ms)
 {
 	struct arena arena = { 0 };
 	struct json_out o;
@@ -136,7 +137,7 @@ bool push_turn_receive(struct inner *i, struct text queue, struct push_job *jobs
 	return ok;
 }
 
-bool push_turn_settle(struct inner *i, struct text queue, struct push_job *jobs)
+bool push_turn_settle(struct self_call *i, struct text queue, struct push_job *jobs)
 {
 	struct arena arena = { 0 };
 	struct json_out o;
@@ -152,7 +153,7 @@ bool push_turn_settle(struct inner *i, struct text queue, struct push_job *jobs)
 	return ok;
 }
 
-bool push_turn_extend(struct inner *i, struct text queue, const struct push_job *jobs, int64_t before_us,
+bool push_turn_extend(struct self_call *i, struct text queue, const struct push_job *jobs, int64_t before_us,
 		      int64_t lease_ms)
 {
 	struct arena arena = { 0 };
@@ -187,7 +188,7 @@ static const void *place_of(const void *parent, struct text key, bool *opaque)
 	return NULL;
 }
 
-const struct json *push_turn_answer(struct inner *i)
+const struct json *push_turn_answer(struct self_call *i)
 {
 	struct request *req = i->req;
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 

@@ -1,7 +1,7 @@
 /*
  * extend: POST /queues/{name}/extend extends many deliveries of one queue by one call of
  * lua/queues/deliveries/queue_delivery_list_extend.lua. Only the script knows which deliveries are
- * current. queues.c extends a single delivery, which may also report progress.
+ * current. deliveries.c extends a single delivery, which may also report progress.
  */
 #include "common/handler.h"
 #include "queues/queue_call.h"

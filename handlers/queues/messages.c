@@ -1,13 +1,13 @@
 /*
  * queue_messages: messages that are not in flight: change, cancel, list. Each operation is one
  * script (lua/queues/queue_message_*.lua). Only the scripts know which state a message is in.
- * send.c sends messages, queues.c handles deliveries, and ends.c handles GET of one message.
+ * send.c sends messages, deliveries.c handles deliveries, and ends.c handles GET of one message.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 

@@ -1,7 +1,7 @@
 #include "queues/payment.h"
 
 #include "common/allowance.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "queues/queue_call.h"
 
 /*

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", "blocked", NULL };
 

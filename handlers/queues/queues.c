@@ -1,148 +1,324 @@
 /*
- * queues: acknowledges, rejects or extends one delivery. Each operation is one script
- * (lua/queues/deliveries/queue_delivery_*.lua). send.c sends messages, receive.c receives them,
- * settle.c ends many deliveries at once. admin.c handles whole queues, messages.c messages that are
- * not in flight.
- *
- * Each receive makes a new receipt for a message (queue_call.h). Only the receipt of its current
- * delivery is valid. Only the scripts know which delivery is current.
+ * queues: whole queues: settings, counts, list. Each operation is one script
+ * (lua/queues/queue_*.lua). Purge and redrive are in bulk.c. This file must not know what a setting
+ * does to messages: the scripts do.
  */
 #include <inttypes.h>
 
+#include "common/allowance.h"
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "queues/queue_call.h"
-#include "queues/queue_content.h"
-#include "queues/queue_metrics.h"
+#include "queues/queue_trouble.h"
 
-/* ---- Deliveries ---- */
+/* ---- A queue's counts and settings ---- */
+
+static void write_policy(struct json_out *o, struct text name, struct text key)
+{
+	if (name.len == 0) {
+		out_null(o, "policy");
+		return;
+	}
+	out_object(o, "policy");
+	out_text(o, "name", name);
+	out_text(o, "key", key);
+	out_close(o);
+}
+
+static void write_some(struct json_out *o, const char *member, int64_t value)
+{
+	out_int_or_null(o, member, value > 0, value);
+}
+
+/* Writes a rate, whose limit, window_ms and burst begin at item `at`. */
+static void write_rate(struct json_out *o, const char *member, const struct reply *r, size_t at)
+{
+	if (reply_int(r, at + QUEUE_RATE_LIMIT) == 0) {
+		out_null(o, member);
+		return;
+	}
+	out_object(o, member);
+	out_int(o, "limit", reply_int(r, at + QUEUE_RATE_LIMIT));
+	out_int(o, "window_ms", reply_int(r, at + QUEUE_RATE_WINDOW_MS));
+	out_int(o, "burst", reply_int(r, at + QUEUE_RATE_BURST));
+	out_close(o);
+}
+
+/* Writes the settings, which begin at item `at`. */
+static void write_settings(struct json_out *o, const struct reply *r, size_t at)
+{
+	out_object(o, "settings");
+	out_int(o, "visibility_ms", reply_int(r, at + QUEUE_SETTINGS_VISIBILITY_MS));
+	out_int(o, "max_receives", reply_int(r, at + QUEUE_SETTINGS_MAX_RECEIVES));
+	out_object(o, "backoff");
+	out_int(o, "base_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_BASE_MS));
+	out_int(o, "max_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_MAX_MS));
+	out_close(o);
+	out_int(o, "dedupe_ms", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_MS));
+	out_int(o, "dead_retention_ms", reply_int(r, at + QUEUE_SETTINGS_DEAD_RETENTION_MS));
+	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
+	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
+	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
+	write_policy(o, reply_text(r, at + QUEUE_SETTINGS_POLICY_NAME), reply_text(r, at + QUEUE_SETTINGS_POLICY_KEY));
+	int64_t max_messages = reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGES);
+	out_int_or_null(o, "max_messages", max_messages > 0, max_messages);
+	out_string(o, "order", reply_int(r, at + QUEUE_SETTINGS_IS_STRICT) ? "strict" : "fair");
+	write_some(o, "group_concurrency", reply_int(r, at + QUEUE_SETTINGS_GROUP_CONCURRENCY));
+	write_some(o, "concurrency", reply_int(r, at + QUEUE_SETTINGS_CONCURRENCY));
+	write_rate(o, "rate", r, at + QUEUE_SETTINGS_RATE);
+	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE);
+	out_close(o);
+}
+
+/* Writes the members that the answers for one queue and for the list have in common. */
+static void write_counts(struct json_out *o, struct text name, const struct reply *r)
+{
+	out_text(o, "name", name);
+	out_int(o, "ready", reply_int(r, QUEUE_GET_READY));
+	out_int(o, "blocked", reply_int(r, QUEUE_GET_BLOCKED));
+	out_int(o, "delayed", reply_int(r, QUEUE_GET_DELAYED));
+	out_int(o, "retrying", reply_int(r, QUEUE_GET_RETRYING));
+	out_int(o, "in_flight", reply_int(r, QUEUE_GET_IN_FLIGHT));
+	out_int(o, "dead", reply_int(r, QUEUE_GET_DEAD));
+	out_int(o, "sent", reply_int(r, QUEUE_GET_SENT));
+}
+
+static void write_times(struct json_out *o, const struct request *req, const struct reply *r)
+{
+	int64_t oldest_ready_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
+	int64_t blocked_at_ms = reply_int(r, QUEUE_GET_OLDEST_BLOCKED_AT_MS);
+	int64_t schedule_at_ms = reply_int(r, QUEUE_GET_SCHEDULE_AT_MS);
+
+	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
+	out_int_or_null(o, "oldest_blocked_ms", blocked_at_ms >= 0, req->now_ms - blocked_at_ms);
+	out_int_or_null(o, "next_schedule_at_ms", schedule_at_ms >= 0, schedule_at_ms);
+}
+
+static bool is_paused(const struct reply *r)
+{
+	return reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1;
+}
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct queue_get_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	write_counts(o, in->name, r);
+	out_int(o, "expired", reply_int(r, QUEUE_GET_EXPIRED));
+	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
+	out_int(o, "rejected", reply_int(r, QUEUE_GET_REJECTED));
+	out_int(o, "timed_out", reply_int(r, QUEUE_GET_TIMED_OUT));
+	queue_trouble_out(o, req, in->name, r);
+	write_times(o, req, r);
+	write_settings(o, r, QUEUE_GET_SETTINGS);
+	answer_end(req);
+}
+
+void queue_get(struct request *req, const struct queue_get_input *in)
+{
+	struct call *c = queue_call(req, &queue_get_script, in->name);
+
+	call_int(c, 0);
+	call_send(c, on_state);
+}
+
+static void answer_settings(struct request *req, int status, struct text name, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, status);
+
+	out_text(o, "name", name);
+	write_settings(o, r, QUEUE_PUT_SETTINGS);
+	answer_end(req);
+}
 
 /*
- * Starts a call about a delivery, with its receipt as the first arguments. Returns NULL when the
- * request was answered.
+ * Answers when the order, or the backoff, contradicts what an earlier request stored. Returns true
+ * if the request has been answered.
  */
-static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
+static bool answer_reversed(struct request *req, const struct reply *r)
 {
-	if (!queue_is_receipt(req, queue, receipt)) {
-		queue_answer_no_receipt(req, "{receipt}", queue);
-		return NULL;
+	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
+		answer_field_problem(
+			req, P_INVALID_VALUE, "/group_concurrency",
+			"cannot be given together with a strict order, which delivers one message of a group at a time");
+		return true;
 	}
-	struct call *c = queue_call(req, s, queue);
-	queue_call_receipt(req, c, receipt);
-	return c;
+	if (reply_outcome(r) == QUEUE_PUT_NOT_EMPTY) {
+		answer_problem(req, P_QUEUE_NOT_EMPTY,
+			       "order cannot change while messages of groups are in the queue: %" PRId64
+			       " are blocked, %" PRId64
+			       " are ready or in flight; purge them, or let workers finish them",
+			       reply_int(r, QUEUE_PUT_BLOCKED), reply_int(r, QUEUE_PUT_BUSY));
+		return true;
+	}
+	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
+		return false;
+	answer_field_problem(req, P_INVALID_VALUE, "/backoff",
+			     "would have a base_ms of %" PRId64 " above its max_ms of %" PRId64 "; change both",
+			     reply_int(r, QUEUE_PUT_BASE_MS), reply_int(r, QUEUE_PUT_MAX_MS));
+	return true;
 }
 
-static void answer_stale(struct request *req)
+static void on_replaced(struct request *req, const struct reply *r)
 {
-	answer_problem(req, P_RECEIPT_EXPIRED,
-		       "the delivery has ended: its visibility timeout passed, or its message was delivered again, "
-		       "rejected, acknowledged or deleted");
+	const struct queue_put_input *in = req->input;
+
+	if (!answer_reversed(req, r))
+		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
-static void answer_cancelled(struct request *req)
+/* Sends a setting as queue_put.lua expects it: -1 keeps the stored value, -2 resets it. */
+static void call_change(struct call *c, bool has, bool reset, int64_t value)
 {
-	answer_problem(req, P_MESSAGE_CANCELLED,
-		       "the message was cancelled during this delivery; it is not delivered again");
+	call_int(c, has ? value : reset ? -2 : -1);
 }
 
-static void on_acknowledged(struct request *req, const struct reply *r)
+/* Sends limit, window_ms and burst; -2 means no rate, -1 keeps the stored value. */
+static void call_rate(struct request *req, struct call *c, bool has, bool reset, int64_t limit, int64_t window_ms,
+		      int64_t burst)
 {
-	const struct queue_delivery_acknowledge_input *in = req->input;
-
-	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_outcome(r) > 0);
-	if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_STALE)
-		answer_stale(req);
-	else if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED)
-		answer_cancelled(req);
+	if (has)
+		call_text(c, arena_printf(&req->arena, "%" PRId64 " %" PRId64 " %" PRId64, limit, window_ms,
+					  burst ? burst : limit));
 	else
-		answer_empty(req, 204);
+		call_string(c, reset ? "-2" : "-1");
 }
 
-void queue_delivery_acknowledge(struct request *req, const struct queue_delivery_acknowledge_input *in)
+/* Sends the policy's name and key. Without a name, the key is -1 (keep) or -2 (reset). */
+static void call_policy(struct call *c, bool has, bool reset, struct text name, struct text key)
 {
-	struct call *c = delivery_call(req, &queue_delivery_acknowledge_script, in->name, in->receipt);
-
-	if (c)
-		call_send(c, on_acknowledged);
+	call_text(c, has ? name : TEXT(""));
+	call_text(c, has ? key : reset ? TEXT("-2") : TEXT("-1"));
 }
 
-static void on_extended(struct request *req, const struct reply *r)
+/* Checks that the policy that the request names exists. False: the request was answered. */
+static bool has_policy(struct request *req, const struct allowance *a, struct text policy)
 {
-	int64_t visible_until_ms = reply_int(r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS);
-
-	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_STALE) {
-		answer_stale(req);
-		return;
-	}
-	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_CANCELLED) {
-		answer_cancelled(req);
-		return;
-	}
-	if (visible_until_ms <= req->now_ms) {
-		answer_problem_effect(req, P_RECEIPT_EXPIRED, EFFECT_APPLIED,
-				      "the original request succeeded, but the extended delivery has ended");
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "id", reply_text(r, QUEUE_DELIVERY_EXTEND_ID));
-	out_int(o, "visible_until_ms", visible_until_ms);
-	answer_end(req);
+	if (a->failed)
+		call_problem_answer(a->failed);
+	else if (!a->exists)
+		handler_answer_missing(req, "policy", policy);
+	return !a->failed && a->exists;
 }
 
-/*
- * Returns the progress in its stored form (queue_content.h), or "" when the request reports none.
- */
-static struct text progress_of(struct request *req, const struct queue_delivery_extend_input *in)
+static void put(struct request *req)
 {
-	if (!in->has_progress)
-		return TEXT("");
-	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
+	const struct queue_put_input *in = req->input;
+	struct call *c = queue_call(req, &queue_put_script, in->name);
+
+	call_int(c, in->visibility_ms);
+	call_int(c, in->max_receives);
+	call_change(c, in->has_backoff, true, in->backoff.base_ms);
+	call_change(c, in->has_backoff, true, in->backoff.max_ms);
+	call_int(c, in->dedupe_ms);
+	call_int(c, in->dead_retention_ms);
+	call_int(c, in->paused);
+	call_change(c, in->has_result_ms, true, in->result_ms);
+	call_change(c, in->has_max_messages, true, in->max_messages);
+	call_policy(c, in->has_policy, true, in->policy.name, in->policy.key);
+	call_string(c, in->order == QUEUE_PUT_ORDER_STRICT ? "strict" : "fair");
+	call_change(c, in->has_group_concurrency, true, in->group_concurrency);
+	call_change(c, in->has_concurrency, true, in->concurrency);
+	call_rate(req, c, in->has_rate, true, in->rate.limit, in->rate.window_ms, in->rate.burst);
+	call_rate(req, c, in->has_group_rate, true, in->group_rate.limit, in->group_rate.window_ms,
+		  in->group_rate.burst);
+	call_send(c, on_replaced);
 }
 
-void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
+static void on_put_policy(struct request *req, const struct allowance *a)
 {
-	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->name, in->receipt);
+	const struct queue_put_input *in = req->input;
 
-	if (!c)
-		return;
-	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
-	call_text(c, progress_of(req, in));
-	call_send(c, on_extended);
+	if (has_policy(req, a, in->policy.name))
+		put(req);
 }
 
-static void on_rejected(struct request *req, const struct reply *r)
+void queue_put(struct request *req, const struct queue_put_input *in)
 {
-	const struct queue_delivery_reject_input *in = req->input;
-	bool is_dead = reply_int(r, QUEUE_DELIVERY_REJECT_IS_DEAD) == 1;
-	int64_t deliver_at_ms = is_dead ? 0 : reply_int(r, QUEUE_DELIVERY_REJECT_AT_MS);
-
-	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_outcome(r) > 0);
-	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_STALE) {
-		answer_stale(req);
-		return;
-	}
-	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_CANCELLED) {
-		answer_cancelled(req);
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "id", reply_text(r, QUEUE_DELIVERY_REJECT_ID));
-	out_bool(o, "dead", is_dead);
-	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
-	answer_end(req);
+	if (in->has_policy)
+		allowance()->find(req, in->policy.name, on_put_policy);
+	else
+		put(req);
 }
 
-void queue_delivery_reject(struct request *req, const struct queue_delivery_reject_input *in)
+static void on_merged(struct request *req, const struct reply *r)
 {
-	struct queue_reject how = QUEUE_REJECT_OF(in);
-	const char *conflict = queue_reject_conflict(&how);
+	const struct queue_patch_input *in = req->input;
 
-	if (conflict) {
-		queue_answer_reject_conflict(req, conflict);
-		return;
-	}
-	struct call *c = delivery_call(req, &queue_delivery_reject_script, in->name, in->receipt);
-	if (!c)
-		return;
-	queue_call_reject(c, &how);
-	call_send(c, on_rejected);
+	if (!answer_reversed(req, r))
+		answer_settings(req, 200, in->name, r);
+}
+
+static void patch(struct request *req)
+{
+	const struct queue_patch_input *in = req->input;
+	struct call *c = queue_call(req, &queue_put_script, in->name);
+
+	call_change(c, in->has_visibility_ms, in->reset_visibility_ms, in->visibility_ms);
+	call_change(c, in->has_max_receives, in->reset_max_receives, in->max_receives);
+	call_change(c, in->backoff.has_base_ms, in->reset_backoff || in->backoff.reset_base_ms, in->backoff.base_ms);
+	call_change(c, in->backoff.has_max_ms, in->reset_backoff || in->backoff.reset_max_ms, in->backoff.max_ms);
+	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);
+	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
+	call_change(c, in->has_paused, in->reset_paused, in->paused);
+	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
+	call_change(c, in->has_max_messages, in->reset_max_messages, in->max_messages);
+	call_policy(c, in->has_policy, in->reset_policy, in->policy.name, in->policy.key);
+	call_string(c, in->order == QUEUE_PATCH_ORDER_STRICT ? "strict" : in->order || in->reset_order ? "fair" : "-1");
+	call_change(c, in->has_group_concurrency, in->reset_group_concurrency, in->group_concurrency);
+	call_change(c, in->has_concurrency, in->reset_concurrency, in->concurrency);
+	call_rate(req, c, in->has_rate, in->reset_rate, in->rate.limit, in->rate.window_ms, in->rate.burst);
+	call_rate(req, c, in->has_group_rate, in->reset_group_rate, in->group_rate.limit, in->group_rate.window_ms,
+		  in->group_rate.burst);
+	call_send(c, on_merged);
+}
+
+static void on_patch_policy(struct request *req, const struct allowance *a)
+{
+	const struct queue_patch_input *in = req->input;
+
+	if (has_policy(req, a, in->policy.name))
+		patch(req);
+}
+
+void queue_patch(struct request *req, const struct queue_patch_input *in)
+{
+	if (in->has_policy)
+		allowance()->find(req, in->policy.name, on_patch_policy);
+	else
+		patch(req);
+}
+
+void queue_delete(struct request *req, const struct queue_delete_input *in)
+{
+	handler_delete(req, queue_call(req, &queue_delete_script, in->name), "queue", in->name);
+}
+
+/* ---- GET /queues ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return queue_look(req, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)part;
+	out_object(o, NULL);
+	write_counts(o, name, r);
+	queue_trouble_out(o, req, name, r);
+	write_times(o, req, r);
+	out_bool(o, "paused", is_paused(r));
+	out_close(o);
+}
+
+void queue_list(struct request *req, const struct queue_list_input *in)
+{
+	static const struct list_of queues = {
+		.kind = KEY_QUEUE, .is_indexed = true, .look = get_one, .item = item_of
+	};
+
+	list_keys(req, &queues, in->match, in->cursor, in->limit);
 }

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 /* The request's work, allocated before wait_begin. */
 struct room_wait {

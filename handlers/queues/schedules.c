@@ -8,7 +8,7 @@
  * for it as for a delayed message.
  */
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "process/zone_data.h"
 #include "queues/cron.h"
 #include "queues/queue_call.h"

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "queues/queue_metrics.h"
 
 enum { RESULT_MAX_BYTES = 65536 };

@@ -3,7 +3,7 @@
  */
 #include "queues/workers.h"
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 

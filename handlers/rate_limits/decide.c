@@ -1,7 +1,7 @@
 /* ratelimit_decide: see rate_limits/decide.h. One script decides about one limit or several. */
 #include "rate_limits/decide.h"
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "process/metrics.h"
 #include "rate_limits/limit_slots.h"
 #include "rate_limits/policy_cache.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 const char *const limit_algorithm_names[ALGORITHMS] = { "gcra", "sliding_window", "fixed_window" };
 

@@ -1,5 +1,5 @@
 /* ratelimit_keys: the state that limits keep for a key: get, delete, list, refund. */
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "rate_limits/policy_cache.h"
 
 /* Takes the account from an input. All inputs have the same members. */

@@ -5,7 +5,7 @@
  * limit is exceeded, but another caller may be refused before the compensation.
  */
 #include "rate_limits/limit_slots.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "rate_limits/rate_limit_response.h"
 
 /* The state of one decision, in the request's arena. */

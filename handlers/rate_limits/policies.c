@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "rate_limits/policy_cache.h"
 
 static void write_policy(struct json_out *o, struct text name, const struct limit_policy *p, const char *source)

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum { BUCKETS = 1024, ENTRIES_MAX = 4096, FIXED_MAX = 1000, FRESH_US = 1000000, REFRESH_US = 500000 };
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/inner.h"
 #include "contract/input.h"
+#include "contract/self_call.h"
 #include "process/object_file.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/policy_file.h"
@@ -52,7 +52,7 @@ static bool load_policy(struct request *req, const char *name, struct text body)
 {
 	struct limit_policy policy;
 
-	req->op = inner_operation("ratelimit_policy_put");
+	req->op = self_call_operation("ratelimit_policy_put");
 	req->asked.path_values[0] = arena_copy(&req->arena, name, strlen(name));
 	req->asked.body = body;
 	const struct ratelimit_policy_put_input *in = input_fill(req);

@@ -7,8 +7,8 @@
 
 #include "sales/sales.h"
 
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 enum { HOLD_MS = 300000 }; /* the contract's default */
 

@@ -6,8 +6,8 @@
  * A permit is a secret, like a lock's token: only its holder gets it, and Redis stores its digest.
  */
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 /* The permit that the request may get. */
 struct semaphore_permit {

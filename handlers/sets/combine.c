@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum { MEMBERS_MAX = 1000 }; /* as in lua/sets/set_combine.lua */
 

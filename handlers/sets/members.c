@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum { MEMBERS_MAX = 1000 };
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum {
 	SETS_A_STEP = 10, /* sets that are asked about a page per step */

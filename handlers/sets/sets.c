@@ -4,8 +4,8 @@
  * sets/combine.c combines sets, and sets/merge.c stores the combination as a set.
  */
 #include "common/handler.h"
+#include "common/key_kinds.h"
 #include "common/kind.h"
-#include "common/kinds.h"
 
 static void answer_member(struct request *req, int status, struct text name, struct text member, int64_t size)
 {

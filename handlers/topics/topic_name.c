@@ -1,6 +1,6 @@
 #include "topics/topic_name.h"
 
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 bool topic_name_is_pattern(struct text name)
 {

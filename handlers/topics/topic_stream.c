@@ -7,7 +7,7 @@
  * that match.
  */
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "topics/topic_name.h"
 #include "wait/broadcast.h"
 

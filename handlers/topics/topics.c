@@ -4,7 +4,7 @@
  * Redis. This file must not know listeners: Redis counts the daemons that have some.
  */
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 #include "topics/topic_name.h"
 
 /* ---- GET /topics/{name} ---- */

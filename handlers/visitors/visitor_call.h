@@ -10,7 +10,7 @@
 #define PATTERND_UV_CALL_H
 
 #include "common/handler.h"
-#include "common/kinds.h"
+#include "common/key_kinds.h"
 
 enum { DAYS_MAX = 400 }; /* in a request, of all its pages together */
 

@@ -6,7 +6,7 @@
 #include "request/answer.h"
 
 struct list_of {
-	const char *kind;         /* of common/kinds.h; NULL: every key, and a name is all that follows the prefix */
+	const char *kind; /* of common/key_kinds.h; NULL: every key, and a name is all that follows the prefix */
 	const char *part_pattern; /* a glob for what follows the braces, with its colon; NULL: nothing follows */
 	bool is_indexed;          /* names are read from their index (call/name_index.h) */
 	bool is_channels;         /* the items are sharded channels with subscribers, not keys */

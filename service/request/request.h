@@ -18,7 +18,7 @@
  * is answered exactly once. If the client disconnects while replies are pending, the request stays
  * until they arrive. They are then dropped, or the handler compensates them (`on_disconnect`).
  *
- * The asker is HTTP (http/response.c), or the daemon itself (contract/inner.h).
+ * The asker is HTTP (http/response.c), or the daemon itself (contract/self_call.h).
  *
  * A parked request keeps its memory address, its input and its handler's work. The allocations of
  * its latest attempt are freed (`pending.attempt`).

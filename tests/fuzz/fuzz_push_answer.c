@@ -4,8 +4,8 @@
  * that end. A refused end would fail a whole settle request, which also has the ends of other
  * messages.
  */
-#include "contract/inner.h"
 #include "contract/input.h"
+#include "contract/self_call.h"
 #include "fuzz.h"
 #include "push/push_answer.h"
 #include "request/request.h"
@@ -43,7 +43,7 @@ static void check_settle(const struct push_answer *a)
 	CHECK(req);
 	out_init(&o, &req->arena, 512);
 	out_end(&o, a);
-	req->op = inner_operation("queue_message_receive");
+	req->op = self_call_operation("queue_message_receive");
 	req->asked.path_values[0] = TEXT("q");
 	req->asked.body = out_all(&o);
 	CHECK(req->asked.body.at && input_fill(req));

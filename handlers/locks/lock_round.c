@@ -1,4 +1,4 @@
-#include "locks/quorum_round.h"
+#include "locks/lock_round.h"
 
 enum { TAGS_A_ROUND = 16, DRIFT_PARTS = 100, DRIFT_LEAST_MS = 2 };
 

@@ -1,12 +1,12 @@
 /*
- * quorum_lock: what the operations on a quorum's locks share (quorum_acquire.c, quorum_locks.c): a
- * lock, and how answers show it.
+ * lock_quorum_call: what the operations on a quorum's locks share (lock_quorum_acquire.c,
+ * lock_quorum.c): a lock, and how answers show it.
  */
-#ifndef PATTERND_QUORUM_LOCK_H
-#define PATTERND_QUORUM_LOCK_H
+#ifndef PATTERND_LOCK_QUORUM_CALL_H
+#define PATTERND_LOCK_QUORUM_CALL_H
 
 #include "locks/lock_call.h"
-#include "locks/quorum_round.h"
+#include "locks/lock_round.h"
 
 /* A lock, and what is asked about it. In the request's arena. */
 struct quorum_lock {

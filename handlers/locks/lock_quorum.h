@@ -1,7 +1,7 @@
 /*
  * lock_quorum: locks on a majority of the servers of --lock-quorum, which are independent of each
  * other. The algorithm is Redlock (Redis documentation, "Distributed Locks with Redis"). Each
- * operation of locks.c has its counterpart here, except acquire (quorum_acquire.h).
+ * operation of locks.c has its counterpart here, except acquire (lock_quorum_acquire.h).
  *
  * docs/guarantees.md states what such a lock promises, under "What a lock promises".
  */

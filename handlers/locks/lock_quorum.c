@@ -1,7 +1,7 @@
-/* lock_quorum: see locks/quorum_locks.h. It uses the scripts of other locks. */
-#include "locks/quorum_locks.h"
+/* lock_quorum: see locks/lock_quorum.h. It uses the scripts of other locks. */
+#include "locks/lock_quorum.h"
 
-#include "locks/quorum_lock.h"
+#include "locks/lock_quorum_call.h"
 
 bool lock_quorum_is_mode(void)
 {

@@ -1,11 +1,8 @@
-/*
- * quorum_acquire: see locks/quorum_acquire.h. The scripts are lua/locks/lock_quorum_take.lua and
- * lua/locks/lock_quorum_fence.lua.
- */
-#include "locks/quorum_acquire.h"
+/* The scripts are lua/locks/lock_quorum_take.lua and lua/locks/lock_quorum_fence.lua. */
+#include "locks/lock_quorum_acquire.h"
 
 #include "locks/lock_metrics.h"
-#include "locks/quorum_lock.h"
+#include "locks/lock_quorum_call.h"
 
 /*
  * Before the next try, a waiting request pauses for a random time up to PAUSE_FIRST_MS, which

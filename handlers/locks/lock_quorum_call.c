@@ -1,4 +1,4 @@
-#include "locks/quorum_lock.h"
+#include "locks/lock_quorum_call.h"
 
 struct lock_round *lock_quorum_begin(struct request *req, const struct quorum_lock *given, int64_t ttl_ms)
 {

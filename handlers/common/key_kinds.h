@@ -1,14 +1,14 @@
 /*
- * kinds: the kinds of Redis keys, one per resource. A key is <prefix><kind>:{<name>}[:<part>]; the
- * braces keep all keys of one resource in one Cluster slot. Names contain no brace, so no two
+ * key_kinds: the kinds of Redis keys, one per resource. A key is <prefix><kind>:{<name>}[:<part>];
+ * the braces keep all keys of one resource in one Cluster slot. Names contain no brace, so no two
  * triples (kind, name, part) make the same key. This file must not know the prefix, which
  * service/call/call.c adds.
  *
  * The daemon itself uses two more kinds: `idem`, records of answers (service/call/idempotency.c),
  * and `names`, indexes of names (service/call/name_index.h).
  */
-#ifndef PATTERND_KINDS_H
-#define PATTERND_KINDS_H
+#ifndef PATTERND_KEY_KINDS_H
+#define PATTERND_KEY_KINDS_H
 
 #define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `waiters`, `offer`: TTL */
 #define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `waiters`, `offer`: TTL */

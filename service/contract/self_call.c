@@ -1,4 +1,4 @@
-#include "contract/inner.h"
+#include "contract/self_call.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { FAR_US = 1000000000 };
 
-const struct operation *inner_operation(const char *id)
+const struct operation *self_call_operation(const char *id)
 {
 	size_t i = 0;
 
@@ -19,14 +19,14 @@ const struct operation *inner_operation(const char *id)
 	return &operations[i];
 }
 
-static bool set_timer(struct inner *i)
+static bool set_timer(struct self_call *i)
 {
 	return loop_timer_set(&i->soon, i->until_us ? i->until_us : loop_now_us() + FAR_US);
 }
 
 static void on_soon(struct loop_timer *t)
 {
-	struct inner *i = container_of(t, struct inner, soon);
+	struct self_call *i = container_of(t, struct self_call, soon);
 
 	if (i->req->state == ANSWERED || (i->until_us && i->until_us <= loop_now_us()))
 		i->answered(i);
@@ -36,7 +36,7 @@ static void on_soon(struct loop_timer *t)
 
 static void on_answered(struct request *req)
 {
-	struct inner *i = req->exchange;
+	struct self_call *i = req->exchange;
 
 	loop_timer_set(&i->soon, loop_now_us());
 }
@@ -58,7 +58,7 @@ static struct text copy(struct request *req, struct text given)
 }
 
 /* False: memory ran out. */
-static bool copy_input(struct request *req, const struct inner_input *input)
+static bool copy_input(struct request *req, const struct self_call_input *input)
 {
 	req->asked.path_values[0] = copy(req, input->name);
 	req->asked.body = copy(req, input->body);
@@ -72,7 +72,7 @@ static bool copy_input(struct request *req, const struct inner_input *input)
 }
 
 /* The timer is set before the answer, so setting it again cannot fail. */
-bool inner_run(struct inner *i, const struct operation *op, const struct inner_input *input)
+bool self_call_run(struct self_call *i, const struct operation *op, const struct self_call_input *input)
 {
 	static const struct request_asker daemon = { on_answered, ignore, is_disconnected, ignore };
 
@@ -89,7 +89,7 @@ bool inner_run(struct inner *i, const struct operation *op, const struct inner_i
 	req->op = op;
 	req->asked.method = op->method;
 	if (!copy_input(req, input)) {
-		inner_end(i);
+		self_call_end(i);
 		return false;
 	}
 	const void *filled = input_fill(req);
@@ -98,7 +98,7 @@ bool inner_run(struct inner *i, const struct operation *op, const struct inner_i
 	return true;
 }
 
-void inner_end(struct inner *i)
+void self_call_end(struct self_call *i)
 {
 	struct request *req = i->req;
 
