@@ -45,12 +45,13 @@ class Stage:
 
     def operation(self, method, target):
         """The operation of the contract with most literal segments."""
+        verb = "get" if method == "HEAD" else method.lower()
         path, best = target.split("?")[0], (-1, None, {})
         for template, methods in self.contract["paths"].items():
             fits = re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path)
-            if fits and method.lower() in methods:
+            if fits and verb in methods:
                 literal = sum(not part.startswith("{") for part in template.split("/"))
-                best = max(best, (literal, template, methods[method.lower()]), key=lambda one: one[0])
+                best = max(best, (literal, template, methods[verb]), key=lambda one: one[0])
         return best[2]
 
     def command(self, words):

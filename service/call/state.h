@@ -17,18 +17,14 @@ struct call_strings {
 	size_t count, size;
 };
 
+/* Its size is of each waiting request: the small members are together. */
 struct call {
 	struct redis_call redis;
 	struct request *req;             /* (ref) */
 	const struct script *script;     /* NULL: a plain command */
 	const char *verb, *form;         /* of a plain command, and the form of its reply; static */
 	const struct reply_form *agreed; /* the form of the script's reply, once is_agreed returned true */
-	bool writes;
-	bool without_record;
 	struct text part; /* the part of the request that has its own idempotency record; absent: the whole request */
-	bool has_record;  /* the script stores its reply for a replay, if it has an effect */
-	bool sent_behind; /* it was sent again behind a call that sent the script whole */
-	bool sent_whole;  /* it was sent whole, after NOSCRIPT */
 	struct call_strings keys, args;
 	size_t key_count;     /* of `keys`, without those that call_send adds */
 	struct text *command; /* keys and args as they are sent, after the head of the command */
@@ -39,18 +35,22 @@ struct call {
 	size_t replaced_size;
 	struct call *before; /* of script->first: the call that is sent after it */
 	call_done done;      /* NULL: nothing follows */
-	unsigned parkings;   /* the request's `parkings` when it was sent */
 	struct call_result result;
+	struct text error;        /* the error that Redis returned, or why the call was deferred */
+	const struct reply *kept; /* the reply, while acknowledgements are pending */
+	int64_t kept_us;          /* when `kept` arrived */
+	struct loop_timer late;   /* the end of its time if it was deferred, which must not extend it */
+	unsigned parkings;        /* the request's `parkings` when it was sent */
+	bool writes, without_record;
+	bool has_record;   /* the script stores its reply for a replay, if it has an effect */
+	bool sent_behind;  /* it was sent again behind a call that sent the script whole */
+	bool sent_whole;   /* it was sent whole, after NOSCRIPT */
+	bool was_deferred; /* before it was sent */
+	bool is_late;
 	bool skips_foreign;
 	bool may_fail;                 /* for such a call, the next members have how it failed: */
 	enum redis_send_error refusal; /* why it was not sent; SEND_OK: it was sent or deferred */
 	enum redis_outcome outcome;
-	struct text error;        /* the error that Redis returned, or why the call was deferred */
-	const struct reply *kept; /* the reply, while acknowledgements are pending */
-	int64_t kept_us;          /* when `kept` arrived */
-	bool was_deferred;        /* it was deferred before it was sent */
-	struct loop_timer late;   /* the end of its time if it was deferred, which must not extend it */
-	bool is_late;
 };
 
 #endif
