@@ -2,6 +2,7 @@
 #include "contract.h"
 
 #include <ctype.h>
+#include <pthread.h>
 
 #include "test.h"
 
@@ -11,7 +12,6 @@ static json_t *document;
 static json_t *merged; /* an array that owns the nodes that resolve() made */
 static struct contract_operation operations[OPERATIONS_MAX];
 static size_t operation_count;
-static bool loaded;
 
 static const json_t *follow(const char *reference)
 {
@@ -126,9 +126,6 @@ static void load(void)
 	json_t *item, *node;
 	json_error_t error;
 
-	if (loaded)
-		return;
-	loaded = true;
 	document = json_load_file(file ? file : "build/generated/openapi.json", 0, &error);
 	merged = json_array();
 	json_object_foreach(json_object_get(document, "paths"), path, item) {
@@ -140,7 +137,9 @@ static void load(void)
 
 size_t contract_count(void)
 {
-	load();
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load);
 	return operation_count;
 }
 
