@@ -9,7 +9,7 @@
 #include "common/handler.h"
 #include "common/key_kinds.h"
 #include "queues/queue_call.h"
-#include "queues/queue_trouble.h"
+#include "queues/queue_findings.h"
 
 /* ---- A queue's counts and settings ---- */
 
@@ -109,7 +109,7 @@ static void on_state(struct request *req, const struct reply *r)
 	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
 	out_int(o, "rejected", reply_int(r, QUEUE_GET_REJECTED));
 	out_int(o, "timed_out", reply_int(r, QUEUE_GET_TIMED_OUT));
-	queue_trouble_out(o, req, in->name, r);
+	queue_findings_out(o, req, in->name, r);
 	write_times(o, req, r);
 	write_settings(o, r, QUEUE_GET_SETTINGS);
 	answer_end(req);
@@ -308,7 +308,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	(void)part;
 	out_object(o, NULL);
 	write_counts(o, name, r);
-	queue_trouble_out(o, req, name, r);
+	queue_findings_out(o, req, name, r);
 	write_times(o, req, r);
 	out_bool(o, "paused", is_paused(r));
 	out_close(o);

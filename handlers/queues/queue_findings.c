@@ -1,5 +1,4 @@
-/* queue_trouble: see queues/queue_trouble.h. */
-#include "queues/queue_trouble.h"
+#include "queues/queue_findings.h"
 
 #include <stdio.h>
 
@@ -14,7 +13,7 @@ enum {
 };
 
 /* A queue, while it is written. */
-struct trouble {
+struct state {
 	struct text name;
 	int64_t now_ms, failed, acknowledged;
 	struct queue_delivered last, most, hanging;
@@ -40,7 +39,7 @@ static int shown_id(struct text id)
 }
 
 /* Work that fails, before its messages are dead letters: most of it, or one message of many. */
-static void find_failing(struct json_out *o, const struct trouble *t)
+static void find_failing(struct json_out *o, const struct state *t)
 {
 	char reason[FINDING_DETAIL_BYTES];
 
@@ -61,7 +60,7 @@ static void find_failing(struct json_out *o, const struct trouble *t)
 }
 
 /* A worker that extends a delivery for ever, and which others may wait for. */
-static void find_hanging(struct json_out *o, const struct trouble *t, int64_t blocked)
+static void find_hanging(struct json_out *o, const struct state *t, int64_t blocked)
 {
 	int64_t since_at_ms = t->hanging.received_at_ms;
 	struct text id = t->hanging.id, worker = t->hanging.worker.len ? t->hanging.worker : TEXT("a worker");
@@ -75,7 +74,7 @@ static void find_hanging(struct json_out *o, const struct trouble *t, int64_t bl
 			    finding_verb(blocked));
 }
 
-static void find_old(struct json_out *o, const struct trouble *t, const struct reply *r)
+static void find_old(struct json_out *o, const struct state *t, const struct reply *r)
 {
 	int64_t at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS), ready = reply_int(r, QUEUE_GET_READY);
 	int64_t in_flight = reply_int(r, QUEUE_GET_IN_FLIGHT);
@@ -97,7 +96,7 @@ static void find_old(struct json_out *o, const struct trouble *t, const struct r
 			    finding_plural(ready), finding_verb(ready), in_flight, finding_verb(in_flight));
 }
 
-static void find_missed(struct json_out *o, const struct trouble *t, int64_t at_ms)
+static void find_missed(struct json_out *o, const struct state *t, int64_t at_ms)
 {
 	if (at_ms >= 0 && t->now_ms - at_ms > (t->is_paused ? PAUSED_MS : FINDING_LATE_MS))
 		finding_out(o,
@@ -108,7 +107,7 @@ static void find_missed(struct json_out *o, const struct trouble *t, int64_t at_
 					 : "no worker receives from the queue to make its message");
 }
 
-static void find_dead(struct json_out *o, const struct trouble *t, int64_t dead)
+static void find_dead(struct json_out *o, const struct state *t, int64_t dead)
 {
 	if (dead > 0)
 		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
@@ -133,10 +132,10 @@ static void out_delivered(struct json_out *o, const char *member, const struct q
 	out_close(o);
 }
 
-void queue_trouble_out(struct json_out *o, const struct request *req, struct text name, const struct reply *r)
+void queue_findings_out(struct json_out *o, const struct request *req, struct text name, const struct reply *r)
 {
 	int64_t failed_at_ms = reply_int(r, QUEUE_GET_LAST_FAILED_AT_MS);
-	struct trouble t = {
+	struct state t = {
 		.name = name,
 		.now_ms = req->now_ms,
 		.failed = reply_int(r, QUEUE_GET_FAILED_LATELY),

@@ -1,0 +1,13 @@
+/*
+ * queue_findings: how the deliveries of a queue have ended of late, and what needs a person. It
+ * must not know settings.
+ */
+#ifndef PATTERND_QUEUE_FINDINGS_H
+#define PATTERND_QUEUE_FINDINGS_H
+
+#include "common/handler.h"
+
+/* Writes the members from `recent` to `findings`. `r` is a reply of lua/queues/queue_get.lua. */
+void queue_findings_out(struct json_out *o, const struct request *req, struct text name, const struct reply *r);
+
+#endif
