@@ -7,11 +7,10 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import time
 
 from example_values import Differs
-from stage import Daemon, redis
+from stage import Daemon, redis, servers
 
 SOON_SECONDS = 10
 
@@ -22,13 +21,7 @@ class Stage:
     def __init__(self, build, topology):
         self.contract = json.loads(pathlib.Path(build, "generated", "openapi.json").read_text())
         self.exits = contextlib.ExitStack()
-        self.servers = self.exits.enter_context(
-            subprocess.Popen(
-                [f"{build}/tests/redis_servers", topology], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        )
-        self.exits.callback(self.servers.stdin.close)
-        urls = self.servers.stdout.readline().split()
+        urls = self.exits.enter_context(servers(build, topology))
         self.ports = [int(port) for port in re.findall(r":(\d+)", urls[0])]
         self.replica = int(urls[1].rsplit(":", 1)[1].split("/")[0]) if urls[1:] else None
         options = ["--read-from", "replica", "--max-replica-lag-ms", "60000", "--redis-replicas"]

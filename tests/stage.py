@@ -1,6 +1,7 @@
 """For all tests in Python: free ports, waits, and the programs that they run beside the daemon: a
 private Redis, servers that faults can harm, and the daemon itself.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -192,6 +193,17 @@ def redis_server(name, folder, port, *options, announced_port=None):
     home.mkdir()
     command = (REDIS_SERVER, "--port", port, "--dir", home, *DURABLE, *options)
     return Process(name, folder, port, command, redis_answers, announced_port=announced_port)
+
+
+@contextlib.contextmanager
+def servers(build, topology):
+    """The URLs of a `single` Redis, a `cluster`, or a Redis and its `replica`."""
+    command = [f"{build}/tests/redis_servers", topology]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().split()
+        finally:
+            process.stdin.close()  # ends them
 
 
 def is_ready(port):
