@@ -76,8 +76,8 @@ class Planter:
         self.tests = {test["name"]: test for test in json.loads(listed)["tests"]}
         entries = json.loads((build / "compile_commands.json").read_text())
         (self.compile,) = [shlex.split(e["command"]) for e in entries if e["file"].endswith("/generated/scripts.c")]
-        own = [name for name in self.tests if re.search(rf"/test_{pattern}(_|$)", name)]
-        api = [name for name in own if name.startswith("api/")]
+        own = [name for name in self.tests if re.search(rf"/(test_)?{pattern}(_|$)", name)]
+        api = [name for name in own if name.startswith(("examples/", "api/"))]
         self.levels = {
             "scripts": [name for name in own if name.startswith("scripts/")],
             "API": [*api, "api/test_kinds", "api/test_names"],
@@ -116,6 +116,7 @@ class Planter:
         made[str(self.contract)] = f"{folder}/openapi.json"
         environment |= {k: made.get(v, v) for k, v in environment.items()}
         environment |= {"PATTERND_EXCHANGES": f"{folder}/exchanges", "PATTERND_ROWS": f"{folder}/rows"}
+        environment["PATTERND_BIN"] = f"{folder}/patternd"  # of the examples
         process = subprocess.Popen(
             [made.get(word, word) for word in test["command"]],
             env=os.environ | environment,

@@ -368,7 +368,7 @@ def scopes(c):
         for one in scope if isinstance(scope, list) else [scope]:
             kind, action = re.sub(r":\{.*\}| .*", "", one).partition(":")[::2]
             if one not in ("any", "none") and action not in ACTIONS.get(kind, "").split():
-                yield operation, f"{method.upper()} {path}: the scope {one} has no action of ACTIONS"
+                yield operation, f"{method.upper()} {path}: the scope {one} has no action of ACTIONS in tests/test_contract_rules.py"
 
 
 def words(c):
@@ -492,7 +492,10 @@ RULES = (
 
 
 def main(pattern=None):
-    contract, findings = Contract(), set()
+    try:
+        contract, findings = Contract(), set()
+    except contract_file.Wrong as wrong:
+        sys.exit(f"{wrong.at or 'openapi/root.yaml:1'}: {wrong}")
     for rule in RULES:
         for node, what in rule(contract):
             at = getattr(node, "at", None) or "openapi/root.yaml:1"

@@ -48,7 +48,10 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the parser in C,
         made = Node()
         made.at = f"{at.start_mark.name}:{at.start_mark.line + 1}"
         yield made
-        made.update(self.construct_mapping(at))
+        for name, value in self.construct_mapping(at).items():
+            if isinstance(name, bool):  # of YAML 1.1
+                raise Wrong(f"quote the member 'on', 'off', 'yes' or 'no': YAML reads it as {name}", made.at)
+            made[name] = value
 
 
 Loader.add_constructor("tag:yaml.org,2002:map", Loader.node)

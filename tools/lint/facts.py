@@ -28,7 +28,7 @@ lint = tree.Lint("State the number that the program has, or change the row. The 
 def number(path, pattern):
     """(the number, its line); None when the pattern matches nothing."""
     text = tree.pathlib.Path(path).read_text()
-    match = re.search(pattern, text)
+    match = re.search(pattern.replace(" ", r"\s+"), text)  # a sentence may be wrapped anywhere
     if match:
         return int(match[1]), tree.line_of(text, match.start(1))
     lint.finding(path, 1, f"nothing matches {pattern!r}")
