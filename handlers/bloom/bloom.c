@@ -11,6 +11,7 @@
 
 #include "common/handler.h"
 #include "common/key_kinds.h"
+#include "common/kind.h"
 
 enum {
 	ADD_ITEMS = 20, /* at most per call; a script adds as many of them as its time allows */
@@ -154,32 +155,24 @@ static void answer_filter(struct request *req, int status, struct text name, con
 
 /* ---- GET /bloom ---- */
 
-static struct call *get_one(struct request *req, struct text name, struct text part)
+static struct call *look(struct request *req, const struct script *s, struct text name)
 {
-	(void)part;
-	return filter_call(req, &bloom_get_script, name, 0);
+	return filter_call(req, s, name, 0);
 }
 
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+static void out_item(struct json_out *o, struct text name, const struct reply *r)
 {
-	(void)req, (void)part;
-	if (reply_outcome(r) == BLOOM_GET_ABSENT)
-		return;
-	out_object(o, NULL);
 	write_settings(o, name, r);
 	out_int(o, "size", sum_layers(r).size);
 	handler_out_expiry(o, r, BLOOM_FILTER_EXPIRES_AT_MS);
-	out_close(o);
 }
 
-void bloom_list(struct request *req, const struct bloom_list_input *in)
-{
-	static const struct list_of filters = {
-		.kind = KEY_BLOOM, .is_indexed = true, .look = get_one, .item = item_of
-	};
-
-	list_keys(req, &filters, in->match, in->cursor, in->limit);
-}
+const struct kind bloom_kind = {
+	.list = { .kind = KEY_BLOOM, .is_indexed = true, .look = kind_look, .item = kind_item },
+	.get = &bloom_get_script,
+	.call = look,
+	.out = out_item,
+};
 
 /* ---- PUT, PATCH, GET /bloom/{name} ---- */
 

@@ -88,28 +88,6 @@ void handler_answer_missing(struct request *req, const char *kind, struct text n
 	answer_problem(req, P_NOT_FOUND, "%s '%s' does not exist", kind, name.at);
 }
 
-struct removal {
-	const char *kind;
-	struct text name;
-};
-
-static void on_removed(struct request *req, const struct reply *r)
-{
-	const struct removal *of = req->work;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, of->kind, of->name);
-}
-
-void handler_delete(struct request *req, struct call *c, const char *kind, struct text name)
-{
-	struct removal *of = req->work = arena_alloc(&req->arena, sizeof(*of));
-
-	if (of) /* otherwise the call is not sent */
-		*of = (struct removal){ kind, name };
-	call_send(c, on_removed);
-}
-
 void handler_answer_cursor(struct request *req)
 {
 	answer_field_problem(req, P_INVALID_VALUE, "?cursor",

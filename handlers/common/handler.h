@@ -56,8 +56,6 @@ const struct slots *handler_slots(struct request *req, struct text target, const
 bool handler_removed(struct request *req, const struct reply *r);
 /* Answers 404. `kind` is the noun in the problem's detail, such as "queue". */
 void handler_answer_missing(struct request *req, const char *kind, struct text name);
-/* Sends a call that deletes the resource, and answers 204, or 404 if it did not exist. */
-void handler_delete(struct request *req, struct call *c, const char *kind, struct text name);
 void handler_answer_cursor(struct request *req);
 
 /*

@@ -52,9 +52,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct kind_name_input *in = req->input;
 
-	if (reply_outcome(r) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer(req, r, in->name, false);
 }
 

@@ -8,6 +8,7 @@
 #include "common/allowance.h"
 #include "common/handler.h"
 #include "common/key_kinds.h"
+#include "common/kind.h"
 #include "queues/queue_call.h"
 #include "queues/queue_findings.h"
 
@@ -290,10 +291,12 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 		patch(req);
 }
 
-void queue_delete(struct request *req, const struct queue_delete_input *in)
-{
-	handler_delete(req, queue_call(req, &queue_delete_script, in->name), "queue", in->name);
-}
+const struct kind queue_kind = {
+	.list.kind = KEY_QUEUE,
+	.missing = { "queue ", " does not exist" },
+	.delete = &queue_delete_script,
+	.call = queue_call,
+};
 
 /* ---- GET /queues ---- */
 
