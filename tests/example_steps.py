@@ -32,7 +32,7 @@ def steps_of(lines):
             if arrow:
                 steps[-1].show(shown)
         elif line[0] != " " or not steps:
-            raise SystemExit(f"{number}: {line!r} is no line of an example")
+            raise SystemExit(f"{number}: {line!r} is not a line of an example")
         elif line.strip().startswith("-> "):
             steps[-1].show(line.strip()[3:])
         elif header:

@@ -8,7 +8,6 @@ process; `test_x.py PATTERND NAME...` runs only the named ones.
 import collections
 import concurrent.futures
 import contextlib
-import http.client
 import io
 import json
 import os

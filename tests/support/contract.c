@@ -86,7 +86,7 @@ static void add_parameters(struct contract_operation *op, const json_t *list)
 	}
 }
 
-static void add_operation(const char *path, const char *method, const json_t *shared, const json_t *node)
+static void add_operation(const char *path, const char *method, const json_t *node)
 {
 	static const char *const names[][2] = {
 		{ "get", "GET" }, { "put", "PUT" }, { "post", "POST" }, { "patch", "PATCH" }, { "delete", "DELETE" }
@@ -110,7 +110,6 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	op->scope = json_object_get(node, "x-scope");
 	op->replay = json_string_value(json_object_get(node, "x-replay"));
 	op->tail = json_is_true(json_object_get(node, "x-tail"));
-	add_parameters(op, shared);
 	add_parameters(op, json_object_get(node, "parameters"));
 	const json_t *body = resolve(json_object_get(node, "requestBody"));
 	const json_t *media = json_object_get(json_object_get(body, "content"), "application/json");
@@ -130,7 +129,7 @@ static void load(void)
 	merged = json_array();
 	json_object_foreach(json_object_get(document, "paths"), path, item) {
 		json_object_foreach(item, method, node) {
-			add_operation(path, method, json_object_get(item, "parameters"), node);
+			add_operation(path, method, node);
 		}
 	}
 }

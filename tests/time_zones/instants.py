@@ -6,7 +6,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 

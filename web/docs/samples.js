@@ -27,9 +27,8 @@ function exampleOf(spec, parameter) {
  * base, path, url, headers, body, stream}.
  */
 export function exampleRequest(spec, base, path, method, withToken) {
-  const item = spec.paths[path];
-  const operation = item[method];
-  const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((p) => resolve(spec, p));
+  const operation = spec.paths[path][method];
+  const parameters = (operation.parameters ?? []).map((p) => resolve(spec, p));
   const query = [];
   const names = [];
   let filled = path;

@@ -54,7 +54,7 @@ export function searchOf(spec) {
       const operation = item[method];
       const { operationId, summary, description, tags, parameters, requestBody, responses } = operation;
       const own = Object.fromEntries(Object.entries(responses).filter(([status]) => status.startsWith('2')));
-      const fields = fieldsOf(spec, [item.parameters, parameters, requestBody, own]);
+      const fields = fieldsOf(spec, [parameters, requestBody, own]);
       const codes = operation['x-problems'] ?? [];
       texts.set(
         `${method} ${path}`,
