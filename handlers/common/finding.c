@@ -1,4 +1,3 @@
-/* finding: see common/finding.h. */
 #include "common/finding.h"
 
 #include <stdarg.h>

@@ -1,4 +1,3 @@
-/* daemon_findings: see daemon/daemon_findings.h. */
 #include "daemon/daemon_findings.h"
 
 #include "call/call_problem.h"

@@ -1,4 +1,3 @@
-/* overview_groups: see overview/overview_groups.h. */
 #include "overview/overview_groups.h"
 
 #include <stdlib.h>
