@@ -153,6 +153,7 @@ enum redis_send_error connection_send(struct redis_connection *c, struct redis_c
 	call->due_us = c->sent_us + reply_timeout_us(c);
 	if (c->ring.count == 1)
 		loop_timer_set(&c->timer, call->due_us);
+	resp_write_ahead(&c->out, &c->socket);
 	metrics_count(METRIC_redis_commands);
 	return SEND_OK;
 }

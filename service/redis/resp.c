@@ -11,11 +11,13 @@
 enum {
 	KEPT_BYTES = 1024 * 1024, /* an empty buffer of up to this size is kept for the next commands */
 	HEADER_BYTES = 26,
+	AHEAD_COMMANDS = 8, /* docs/adr/0033-many-clients.md has the measurement */
 };
 
 static void empty(struct resp_buffer *o)
 {
 	o->len = o->done = 0;
+	o->unsent = 0;
 	if (o->size <= KEPT_BYTES)
 		return;
 	free(o->at);
@@ -110,6 +112,18 @@ void resp_write(struct resp_buffer *o, struct redis_socket *s)
 		o->written += n;
 	}
 	empty(o);
+}
+
+void resp_write_ahead(struct resp_buffer *o, struct redis_socket *s)
+{
+	if (++o->unsent < AHEAD_COMMANDS)
+		return;
+	size_t n = redis_socket_write_ahead(s, o->at + o->done, o->len - o->done);
+	o->done += n;
+	o->written += n;
+	o->unsent = 0;
+	if (o->done == o->len)
+		empty(o);
 }
 
 void resp_reset(struct resp_buffer *o)

@@ -25,6 +25,7 @@ struct resp_buffer {
 	char *at; /* owned; [done, len) is not written yet */
 	size_t len, done, size;
 	uint64_t written; /* bytes written since resp_reset */
+	unsigned unsent;  /* calls of resp_write_ahead since the last write */
 };
 
 enum { RESP_MOST_BYTES = 64 * 1024 * 1024 };
@@ -46,6 +47,13 @@ size_t resp_waiting(const struct resp_buffer *o);
  * the call.
  */
 void resp_write(struct resp_buffer *o, struct redis_socket *s);
+
+/*
+ * Call it after each command of a request. Once 8 commands wait, it writes them, so that Redis
+ * works on them while the daemon reads further requests. A failure is left to resp_write: the
+ * caller is not interrupted by the end of its connection. With TLS it does nothing.
+ */
+void resp_write_ahead(struct resp_buffer *o, struct redis_socket *s);
 
 /* resp_reset empties the buffer, for the next connection. */
 void resp_reset(struct resp_buffer *o);

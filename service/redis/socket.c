@@ -284,3 +284,10 @@ size_t redis_socket_write(struct redis_socket *s, const char *at, size_t len)
 		fail(s, "cannot write: %s", s->tls ? tls_why(s->tls) : strerror(errno));
 	return 0;
 }
+
+size_t redis_socket_write_ahead(const struct redis_socket *s, const char *at, size_t len)
+{
+	ssize_t n = s->state != SOCKET_OPEN || s->tls || s->wants_write ? 0 : send(s->watch.fd, at, len, MSG_NOSIGNAL);
+
+	return n > 0 ? (size_t)n : 0;
+}
