@@ -84,6 +84,7 @@ TOURS = {
         ("queue_message_send", {"id": "a third", "delay_ms": 0}),
         ("queue_message_receive", {"settle": None}),
         ("queue_delivery_settle", {"acknowledge": ["$receipt", "$receipt"], "complete": None, "reject": None}),
+        ("queue_message_receive", {"settle": {"acknowledge": ["$receipt"]}}),
         "queue_delete",
     ],
     "results": [
@@ -301,6 +302,11 @@ USUAL = {
         ("queue_delivery_extend", {**DELIVERY, "progress": None}, "its delivery extended"),
         ("queue_delivery_acknowledge", DELIVERY, "its delivery acknowledged"),
         ("queue_message_receive", WORKER, "an empty queue asked"),
+        ("queue_message_send", MESSAGE),
+        ("queue_message_receive", WORKER),
+        ("queue_message_send", MESSAGE),
+        ("queue_message_receive", {**WORKER, "settle": {"acknowledge": ["$receipt"]}}, "a usual turn"),
+        ("queue_delivery_acknowledge", DELIVERY),
         ("queue_message_receive", {**WORKER, "worker": None}),  # it is noted, which happens once per second
         ("queue_message_send", MESSAGE),
         ("queue_message_receive", {**WORKER, "worker": None}, "a usual message received, no worker named"),

@@ -2,7 +2,8 @@
 """A plain block of a script decides as its operation does (tools/embed_scripts.py). Each script of
 random requests runs twice, from the same keys and at the same instant: without plain blocks, and
 as it is. Replies and keys must be equal, and each plain block must have answered some calls and
-left others. Each line of a script is from the place that the log would name.
+left others. The turn of a worker must do what its two steps do as two calls. Each line of a script
+is from the place that the log would name.
 tests/test_plain_blocks.py PATTERND OPENAPI.JSON [STEPS [SEED]]
 """
 import collections
@@ -95,19 +96,35 @@ class Both:
         ends = [at for picture in (before, *(p for _, p in runs)) for _, at in picture.values() if at != -1]
         if min(ends, default=math.inf) > time.time_ns() // 1000000:  # no key expired during the two runs
             self.compared += 1
-            self.compare(name, command, *runs)
+            self.compare(name, command, *runs, "without its plain block")
+            if name == "queue_turn" and not isinstance(runs[1][0], Error):
+                self.redis.ask_all(back)
+                self.compare(name, command, (self.in_two_calls(command), self.picture(keys)), runs[1], "as two calls")
+                self.redis.ask_all(back)
+                self.redis.ask("EVALSHA", self.shas[name][1], *command[2:])
         return runs[1][0]
 
-    def compare(self, name, command, bare, plain):
+    def in_two_calls(self, command):
+        """Runs the steps of queue_turn one after the other. Returns its reply."""
+        until, sha = 3 + int(command[2]), self.shas["queue_turn"][1]
+        head, args = command[2:until], command[until:-1]
+        last = 2 + int(args[1])
+        ended = self.redis.ask("EVALSHA", sha, *head, *args[2:last], args[0])
+        received = self.redis.ask("EVALSHA", sha, *head, *args[last:], "queue_message_receive")
+        one = {1: b"1", 0: b"1", -1: b"0", -2: b"4"}
+        outcomes = b"".join(b"%d" % o for o in ended[2:]) if ended[2:] else one[ended[0]]
+        return [*received[:4], max(ended[0], 0), outcomes, *received[4:]]
+
+    def compare(self, name, command, bare, plain, how):
         if isinstance(bare[0], Error) and isinstance(plain[0], Error):
             bare, plain = [(Error(r.split(" ")[0]), keys) for r, keys in (bare, plain)]
         if bare[0] != plain[0]:
-            self.stage.flaw(f"{name}: {command[3:]}:\n  {bare[0]} without its plain block\n  {plain[0]}")
+            self.stage.flaw(f"{name}: {command[3:]}:\n  {bare[0]} {how}\n  {plain[0]}")
         for key in bare[1].keys() | plain[1].keys():
             value, at = bare[1].get(key, (None, -2))
             other, other_at = plain[1].get(key, (None, -2))
             if value != other or abs(at - other_at) > EXPIRY_MS:
-                values = f"{value} {at} without its plain block\n  {other} {other_at}"
+                values = f"{value} {at} {how}\n  {other} {other_at}"
                 self.stage.flaw(f"{name}: {command[3:]}: {key}:\n  {values}")
 
 
@@ -181,7 +198,7 @@ class Walk:
         body = {"limit": self.rng.choice([1, 1, 4, 10])}
         body |= self.some(visibility_ms=[30, 60000], wait_ms=[1], worker=["w", "v"])
         if self.rng.random() < 0.3:
-            body["settle"] = {"acknowledge": [self.pick(name)]}
+            body["settle"] = {"acknowledge": sorted({self.pick(name) for _ in range(self.rng.choice([1, 1, 3]))})}
         _, answer = self.ask("POST", f"/queues/{name}/receive", body)
         for message in answer.get("messages", []):
             self.keep(name, message["receipt"])

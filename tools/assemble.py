@@ -7,11 +7,13 @@ and a call `f(x)` becomes `F(7, x)`. F is made once in a call, and only if no pl
     #!lua flags=allow-oom
     lua/lib/head.lua               the time, and which operation it is
     lua/lib/record.lua             the idempotency record of the request, if an operation has one
+    repeat                         if an operation consists of others: for each of them
     if operation == 'a' then ...   the plain blocks
     if operation == 'b' then ...   the operations that need no function
     local x = ...                  the variables of modules
     F = function(f, _1, _2)        a tree of comparisons; each leaf is the body of a function
     if operation == 'c' then ...   the other operations
+    until not steps[1]
     lua/lib/made.lua               adds first keys to the index of names, if an operation makes one
     lua/lib/recorded.lua           keeps the reply
 
@@ -31,7 +33,8 @@ DECLARED = re.compile(r"\b(?:local (?:function )?|for |function \w*\()([\w, ]+)"
 ARGUMENT = re.compile(r"\bARGV\[(\d+)\]")
 MOST_PARAMETERS, MOST_VARIABLES = 12, 50  # Lua allows 60 variables of outer functions in a function
 FILES = {}  # path: its number
-PLAIN, SET_BY_PLAIN = "its plain block", {"reply", "proves", "lasts_ms", "known", "made", "F"}
+PLAIN, STEPS = "its plain block", "its steps"
+SET_BY_SCRIPT = {"reply", "proves", "lasts_ms", "known", "made", "steps", "replies", "F"}
 
 # A function of a module; also an operation, whose name has a blank, so that nothing can call it.
 Function = namedtuple("Function", "name parameters body path")
@@ -117,9 +120,11 @@ class Assembler:
         return not self.reached(operation.plain, operation.body).isdisjoint({"made", "names_key"})
 
     def text(self, operations):
-        names = self.reached(*(o.plain + o.body for o in operations))
+        names = self.reached(*(o.steps + o.plain + o.body for o in operations))
         has_record = any(o.has_record for o in operations)
         indexed = [o for o in operations if self.is_indexed(o)]
+        composed = [o for o in operations if o.steps]
+        operations = [o for o in operations if not o.steps]
         bodies = {o: Function(f"operation {o.name}", ["granted", "proof"], o.body, o.path) for o in operations}
         leaves = [f for name, f in self.functions.items() if name in names]
         alone = [] if has_record or indexed else [o for o in operations if self.is_alone(o)]
@@ -133,11 +138,13 @@ class Assembler:
         lines += [self.record(operations) if has_record else "local granted, proof\n"]
         if indexed:
             lines += [f"local made, names_key\nif {one_of(indexed)} then\nnames_key = table.remove(KEYS)\nend\n"]
-        lines += ["local reply, proves, lasts_ms, known\n", *self.plain_blocks(operations)]
+        lines += ["local reply, proves, lasts_ms, known\n", *self.steps_begin(composed)]
+        lines += self.plain_blocks(operations)
         lines += ["if not reply then\n", *(self.branch(bodies[o], o) for o in alone)]
         lines += [self.rewritten(line + "\n", "") for line in variables]
         lines += self.function(leaves) if leaves else []
         lines += [self.branch(bodies[o], o) for o in operations if o not in alone] + ["end\n"]
+        lines += self.steps_end(composed)
         lines += [self.frame["made"]] if indexed else []
         lines += [self.frame["recorded"] if has_record else "return reply\n"]
         # A global variable's field costs as much as a sixth of a small command.
@@ -155,6 +162,26 @@ class Assembler:
     def record(self, operations):
         """What reads the record."""
         return self.frame["record"].replace("HAS_PARTS", one_of(o for o in operations if o.has_parts) or "false")
+
+    def steps_begin(self, composed):
+        """What runs the steps of composed operations, or the one operation of a call."""
+        if not composed:
+            return
+        yield "local steps, replies, composed\n"
+        for o in composed:
+            code = self.code(Function(STEPS, [], o.steps, o.path))
+            yield f"if operation == '{o.name}' then\n{code}composed, replies = operation, {{}}\nend\n"
+        yield "repeat\nif steps then\nlocal step = table.remove(steps, 1)\n"
+        yield "operation, reply, known = table.remove(step, 1), nil, nil\n"
+        yield "for k = 1, math.max(#ARGV, #step) do\nARGV[k] = step[k]\nend\nend\n"
+
+    def steps_end(self, composed):
+        if not composed:
+            return
+        yield "if steps then\nreplies[#replies + 1] = reply\nend\nuntil not steps or not steps[1]\n"
+        for o in composed:
+            code = self.code(Function(STEPS, [], o.body, o.path))
+            yield f"if composed == '{o.name}' then\n{code}end\n"
 
     def plain_blocks(self, operations):
         for o in operations:
@@ -197,7 +224,7 @@ class Assembler:
         declared = {name for row in DECLARED.findall(f.body) for name in re.findall(r"\w+", row)} | set(f.parameters)
         for name in sorted(declared & (self.functions.keys() | self.constants.keys())):
             sys.exit(f"{f.path}: {f.name}: a local variable hides {name} of {self.module_of[name].path}")
-        for name in sorted(declared & (SET_BY_PLAIN if f.name == PLAIN else {"F"})):
+        for name in sorted(declared & (SET_BY_SCRIPT if f.name in (PLAIN, STEPS) else {"F"})):
             sys.exit(f"{f.path}: {f.name}: a local variable hides {name}, which is the script's")
         numbers = ARGUMENT.findall(f.body)
         named = ARGUMENT.findall("".join(re.findall(r"^\s*local (?!function).*", f.body, re.M)))

@@ -30,6 +30,10 @@ The file of an operation reads:
                                function of a module, so that no function is made. It sets `reply`
                                (and `proves` and `lasts_ms`, see lib/recorded.lua), or leaves it to
                                the operation, and in `known` what it has read
+    --@steps                   the code from here to --@operation sets `steps`: operations of the
+                               same script that run one after the other, each a list of its name
+                               and its arguments. The code behind --@operation makes `reply` of
+                               their `replies`
 
 An operation that may make the first key of a resource sets `made` (lib/made.lua). Its last key,
 before the key of the record, is the index of names, which it does not see.
@@ -77,20 +81,21 @@ class Operation:
             elif word == "reads" and not rest:
                 self.writes = False
                 flags.append("no-writes")
-            elif word in ("plain", "operation") and not rest:
+            elif word in ("plain", "steps", "operation") and not rest:
                 parts.append(word)
             elif word == "first":
                 self.first = rest
             elif word not in ("reply", "again", "shape"):
                 sys.exit(f"{path}: unknown directive --@{word} {rest}; the head of tools/embed_scripts.py lists those that exist")
-        if parts not in ([], ["plain", "operation"]):
-            sys.exit(f"{path}: a plain block is between one --@plain and one --@operation")
+        if parts not in ([], ["plain", "operation"], ["steps", "operation"]):
+            sys.exit(f"{path}: a plain block is between one --@plain and one --@operation; steps are as well")
         self.has_record = self.replay != "NONE"
         self.flags = tuple(flags) if has_head else None
         self.head = ("#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n") if has_head else ""
-        plain, mark, body = text.partition("\n--@operation\n")
-        self.plain = code_of(path, plain) if mark else ""
-        self.body = code_of(path, body, plain.count("\n") + 3) if mark else code_of(path, text)
+        first, mark, body = text.partition("\n--@operation\n")
+        self.steps = code_of(path, first) if "steps" in parts else ""
+        self.plain = code_of(path, first) if "plain" in parts else ""
+        self.body = code_of(path, body, first.count("\n") + 3) if mark else code_of(path, text)
         for word, sign in (("GRANT", r"\bgranted\b"), ("WINDOW", r"\breturn .*, nil, |\bproves, lasts_ms = .*nil, ")):
             if (self.replay == word) != bool(re.search(sign, self.plain + self.body)) and not self.has_parts:
                 sys.exit(f"{path}: --@idempotent and what the script returns differ: see {pathlib.Path(__file__).name}")

@@ -1,13 +1,12 @@
 /*
  * receive: see receive.h.
  *
- * Deliveries that the request settles end before its first attempt (settle.c), so later attempts do
- * not settle again. From then on the request is never answered with a problem: the client must
- * learn what was settled. One script takes the messages
+ * Deliveries that the request settles end before its first attempt (settle.c), or in it, so later
+ * attempts do not settle again. From then on the request is never answered with a problem: the
+ * client must learn what was settled. One script takes the messages
  * (lua/queues/receive/queue_message_receive.lua). In a Cluster, queues in different slots take one
  * call each. A queue that cannot be asked, or whose policy cannot be asked, keeps no message of the
- * others from the client (receive_lacks.c). If the client disconnects, its messages return to their
- * queue (lua/queues/deliveries/queue_delivery_return.lua).
+ * others from the client (receive_lacks.c). If the client disconnects, its messages return.
  */
 #include "queues/receive.h"
 #include "common/handler.h"
@@ -21,6 +20,7 @@ enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100, LACKING_POLL_MS = 1000 };
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
+static void proceed(struct request *req);
 
 /* Writes one message. An acknowledged message has no receipt and no visibility timeout. */
 static void out_received(struct json_out *o, struct request *req, const struct queue_delivery *delivery)
@@ -105,7 +105,7 @@ static void answer_deliveries(struct request *req)
 static void take_in_policies(struct request *req, struct receive_order *order, const struct reply *r)
 {
 	order->payment = NULL;
-	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count; i++) {
+	for (size_t i = order->first; i < r->count; i++) {
 		const struct reply *row = reply_item(r, i);
 		size_t queue = order->at + (size_t)reply_int(row, QUEUE_DELIVERY_QUEUE);
 		if (reply_text(row, QUEUE_DELIVERY_SEQUENCE).len > 0)
@@ -124,7 +124,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 
 	take_in_policies(req, order, r);
 	bool keeps = order->in_turn || order->payment;
-	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count && order->count < (size_t)order->limit; i++) {
+	for (size_t i = order->first; i < r->count && order->count < (size_t)order->limit; i++) {
 		const struct reply *m = keeps ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
 		if (m && reply_text(m, QUEUE_DELIVERY_SEQUENCE).len == 0)
 			break; /* a row of a policy */
@@ -283,6 +283,22 @@ static void on_received(struct request *req, const struct reply *r)
 		proceed_from(req, taken > 0);
 }
 
+/* After an error the deliveries may have ended. It is harmless to acknowledge them again. */
+static void on_turn(struct request *req, const struct reply *r)
+{
+	struct receive_order *order = req->work;
+
+	if (r) {
+		queue_settle_take(req, order->settle, r);
+		req->fallback = answer_unreceived;
+		on_received(req, r);
+	} else if (call_problem_is_unknown(req->result->failed)) {
+		call_problem_answer(req->result->failed);
+	} else {
+		queue_settle_send(req, order->settle, proceed);
+	}
+}
+
 /* The client disconnected. With an Idempotency-Key it can still fetch its messages by a retry. */
 static void release(struct request *req, const struct reply *r)
 {
@@ -311,9 +327,14 @@ static void receive(struct request *req)
 	static const struct ticket_queue queue = { &queue_leave_script, queue_parts };
 	struct receive_order *order = req->work;
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
-	struct call *c = call_script(req, &queue_message_receive_script);
+	bool is_turn = order->settles_too;
+	struct call *c = call_script(req, is_turn ? &queue_turn_script : &queue_message_receive_script);
 	for (size_t i = order->at; i < end; i++)
 		queue_call_keys(c, order->queues[i]);
+	if (is_turn)
+		queue_settle_call(req, c, order->settle);
+	order->first = is_turn ? QUEUE_TURN_DELIVERIES : QUEUE_MESSAGE_RECEIVE_DELIVERIES;
+	order->settles_too = false;
 	call_int(c, order->limit - (int64_t)order->count);
 	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
 	call_text(c, handler_random(req, NONCE_DIGITS));
@@ -325,9 +346,9 @@ static void receive(struct request *req)
 		call_string(c, order->must_exist ? "1" : "");
 	if (order->worker.len)
 		call_text(c, order->worker);
-	if (order->in_turn)
+	if (order->in_turn || is_turn)
 		call_may_fail(c);
-	call_send(c, on_received);
+	call_send(c, is_turn ? on_turn : on_received);
 }
 
 /* Starts again at the first queue. */
@@ -378,7 +399,7 @@ static void proceed(struct request *req)
 	const struct receive_order *order = req->work;
 
 	req->on_disconnect = release;
-	if (order->settle && order->settle->count)
+	if (order->settle && order->settle->count && !order->settles_too)
 		req->fallback = answer_unreceived;
 	if (order->in_turn && order->must_exist)
 		look(req);
@@ -403,6 +424,7 @@ static bool keep(struct request *req, const struct receive_order *given)
 	order->deliveries = deliveries;
 	order->lacks.count = given->queue_count;
 	order->in_turn = slots->count > 1;
+	order->settles_too = queue_settle_fits_turn(req, given->settle) && !given->must_exist;
 	req->work = order;
 	return true;
 }
@@ -420,7 +442,8 @@ void receive_begin(struct request *req, const struct receive_order *given)
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
-	if (given->settle && given->settle->count)
+	const struct receive_order *order = req->work;
+	if (given->settle && given->settle->count && !order->settles_too)
 		queue_settle_send(req, given->settle, proceed);
 	else
 		proceed(req);

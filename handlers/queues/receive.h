@@ -26,7 +26,9 @@ struct receive_order {
 	 */
 	bool must_exist;
 	bool in_turn;      /* the queues are in several slots, so they are asked one after the other */
+	bool settles_too;  /* the next call ends the deliveries of `settle`, and then receives */
 	bool was_replayed; /* the latest reply was a replay */
+	uint16_t first;    /* the item of the latest reply that is its first delivery */
 	uint16_t noted;    /* queues whose worker was noted */
 	uint16_t rounds;   /* calls of this attempt after which a policy admitted nothing */
 	uint16_t count;    /* of deliveries */

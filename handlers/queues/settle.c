@@ -191,6 +191,12 @@ void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)
 	}
 }
 
+static enum queue_settled outcome_of(int64_t outcome)
+{
+	return outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED ? (enum queue_settled)outcome
+									     : SETTLED_NOT_CURRENT;
+}
+
 /*
  * Returns the outcome of a delivery: item `at` of a reply, or the outcome of a single
  * acknowledgement.
@@ -203,8 +209,7 @@ static enum queue_settled outcome_in(const struct reply *r, size_t at, bool is_l
 		return outcome == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED ? SETTLED_CANCELLED
 		       : outcome == QUEUE_DELIVERY_ACKNOWLEDGE_STALE   ? SETTLED_NOT_CURRENT
 								       : SETTLED_ACKNOWLEDGED;
-	return outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED ? (enum queue_settled)outcome
-									     : SETTLED_NOT_CURRENT;
+	return outcome_of(outcome);
 }
 
 /* Stores the outcomes of a queue. `r` is NULL if the call got no reply. */
@@ -225,6 +230,39 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 	queue_metrics_count(req, s->queues[queue], QUEUE_ACKNOWLEDGED, (size_t)reply_outcome(r) - rejected);
 	queue_metrics_count(req, s->queues[queue], QUEUE_REJECTED, rejected);
 }
+
+/* ---- In the turn of a worker ---- */
+
+bool queue_settle_fits_turn(const struct request *req, const struct queue_settle *s)
+{
+	return s && s->count > 0 && s->counts[QUEUE_ACKNOWLEDGE] == s->count && s->queue_count == 1 &&
+	       !req->asked.idempotency_key.at;
+}
+
+void queue_settle_call(struct request *req, struct call *c, const struct queue_settle *s)
+{
+	bool is_one = s->count == 1;
+
+	call_string(c, is_one ? queue_delivery_acknowledge_script.name : queue_delivery_settle_script.name);
+	call_int(c, (int64_t)(is_one ? 2 : 2 + 2 * s->count));
+	if (!is_one) {
+		call_int(c, (int64_t)s->count);
+		call_int(c, 0);
+	}
+	for (size_t i = 0; i < s->count; i++)
+		add_row(req, c, &s->rows[i], false);
+}
+
+void queue_settle_take(struct request *req, struct queue_settle *s, const struct reply *r)
+{
+	struct text outcomes = reply_text(r, QUEUE_TURN_OUTCOMES);
+
+	for (size_t i = 0; i < s->count; i++)
+		s->rows[i].outcome = outcome_of(i < outcomes.len ? outcomes.at[i] - '0' : 0);
+	queue_metrics_count(req, s->queues[0], QUEUE_ACKNOWLEDGED, (size_t)reply_int(r, QUEUE_TURN_ACKNOWLEDGED));
+}
+
+/* ---- The replies ---- */
 
 static void on_reply(struct request *req, const struct reply *r)
 {

@@ -65,6 +65,15 @@ void queue_settle_add(struct queue_settle *s, struct queue_settling row);
 #define QUEUE_SETTLE_COMPLETED(item) .receipt = (item)->receipt, .ending = QUEUE_COMPLETE, .result = (item)->result
 #define QUEUE_SETTLE_REJECTED(item) .receipt = (item)->receipt, .ending = QUEUE_REJECT, .how = QUEUE_REJECT_OF(item)
 
+/*
+ * The usual turn of a worker is one call, which also receives (queues/receive/queue_turn.lua): it
+ * acknowledges deliveries of one queue, without results and without an Idempotency-Key. `s` may be
+ * NULL. queue_settle_call adds the first arguments, and queue_settle_take reads the outcomes.
+ */
+bool queue_settle_fits_turn(const struct request *req, const struct queue_settle *s);
+void queue_settle_call(struct request *req, struct call *c, const struct queue_settle *s);
+void queue_settle_take(struct request *req, struct queue_settle *s, const struct reply *r);
+
 /* Answers 400 for the first invalid delivery and returns false. Nothing is settled then. */
 bool queue_settle_check(struct request *req, struct queue_settle *s);
 

@@ -2,8 +2,8 @@
  * connection: a pipelined connection to one Redis server, which connects, and reconnects after a
  * loss. It must not know requests, patterns or other servers.
  *
- * Commands are buffered until connection_flush, or until eight wait; replies arrive in order. Each call that
- * connection_send accepted gets exactly one `done`, also when the connection is lost.
+ * Commands are buffered until connection_flush, or until eight wait; replies arrive in order. Each
+ * call that connection_send accepted gets exactly one `done`, also when the connection is lost.
  */
 #ifndef PATTERND_REDIS_CONNECTION_H
 #define PATTERND_REDIS_CONNECTION_H
