@@ -255,14 +255,13 @@ static void become_ready(struct redis_connection *c)
 	c->callbacks->up(c);
 }
 
-/* A reply to a command of the handshake. */
-static void handshake_step(struct redis_connection *c, const struct reply *reply)
+void connection_shake(struct redis_connection *c, const struct reply *reply)
 {
-	if (!handshake_reply(&c->handshake, reply))
+	if (reply && !handshake_reply(&c->handshake, reply))
 		connection_lost(c, "%s", c->handshake.why);
 	else if (c->handshake.pending == 0 && !handshake_ask_more(&c->handshake, &c->out))
 		connection_lost(c, "no memory for the handshake");
-	else if (c->handshake.pending == 0)
+	else if (c->handshake.pending == 0 && !c->handshake.waits)
 		become_ready(c);
 	else
 		connection_flush(c);
@@ -285,7 +284,7 @@ static void on_opened(struct redis_socket *socket)
 static bool on_reply(struct redis_connection *c, const struct reply *reply)
 {
 	if (c->state == HANDSHAKE) {
-		handshake_step(c, reply);
+		connection_shake(c, reply);
 	} else if (c->callbacks->received) {
 		c->callbacks->received(c, reply);
 	} else if (c->ring.count == 0) {

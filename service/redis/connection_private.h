@@ -49,6 +49,9 @@ struct redis_connection {
 struct redis_connection *connection_first(void); /* in the order in which they were made */
 void connections_retry_now(void);                /* those that are DOWN */
 
+/* Continues the handshake after a reply. NULL: after it has waited for another connection. */
+void connection_shake(struct redis_connection *c, const struct reply *reply);
+
 /*
  * Sets a function that is called when a connection is ready or freed; and, with `why`, when an
  * attempt has failed. c->handshake.rejected is set if the server rejected it.

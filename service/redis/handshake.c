@@ -26,6 +26,7 @@ struct handshake_server {
 static struct handshake_server quorum[REDIS_MOST_QUORUM];
 static const struct handshake_server *duplicate; /* a server that was rejected, until a handshake succeeds */
 static char duplicates[160];
+static const struct redis_handshake *(*find_other)(const struct redis_handshake *h); /* may be NULL */
 
 static bool send(struct redis_handshake *h, struct resp_buffer *out, enum handshake_step step, const struct text *args,
 		 size_t count)
@@ -75,6 +76,24 @@ static bool ask_tracking(struct redis_handshake *h, struct resp_buffer *out)
 	return send(h, out, STEP_TRACKING, tracking, 6);
 }
 
+void handshake_share(const struct redis_handshake *(*find)(const struct redis_handshake *h))
+{
+	find_other = find;
+}
+
+/* Uses the answers that another connection got, or waits for them. */
+static void share_permissions(struct redis_handshake *h)
+{
+	bool will_ask = h->permissions.user[0] && h->permissions_asked == 0;
+	const struct redis_handshake *other = will_ask && find_other ? find_other(h) : NULL;
+
+	h->waits = other && other->pending > 0;
+	if (!other || h->waits)
+		return;
+	h->permissions = other->permissions;
+	h->permissions_asked = other->permissions_asked;
+}
+
 bool handshake_ask_more(struct redis_handshake *h, struct resp_buffer *out)
 {
 	if (h->client_id > 0)
@@ -83,7 +102,8 @@ bool handshake_ask_more(struct redis_handshake *h, struct resp_buffer *out)
 	size_t count = h->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
 	bool ok = true;
 
-	for (; ok && h->permissions.user[0] && h->permissions_asked < count; h->pending++)
+	share_permissions(h);
+	for (; ok && !h->waits && h->permissions.user[0] && h->permissions_asked < count; h->pending++)
 		ok = resp_add(out, args, permissions_question(&h->permissions, h->permissions_asked++, args));
 	return ok;
 }

@@ -6,6 +6,9 @@
  * run the commands of the scripts (redis/permissions.h). INFO must show a recent version, a master
  * (unless it is to be read as a replica) and a safe configuration.
  *
+ * One connection asks about the permissions at a server. The others to that server wait for the
+ * answers, and use them.
+ *
  * A connection for subscriptions asks for CLIENT TRACKING with OPTIN instead, redirected to itself.
  * It tracks no key, so it costs nothing; but Redis then reports FLUSHALL and FLUSHDB.
  */
@@ -56,6 +59,7 @@ struct redis_handshake {
 	char server[64];                   /* such as "redis 7.0.15" */
 	struct permissions_report permissions;
 	size_t permissions_asked, permissions_answered;
+	bool waits; /* for the permissions that another connection asks about */
 	struct redis_memory memory;
 	unsigned risks;         /* bits: ways in which its configuration may lose data, as of its latest INFO */
 	char why[160];          /* set when handshake_reply returns false */
@@ -70,9 +74,16 @@ bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, boo
 
 /*
  * Call it when no reply is pending. Writes the questions about the user's permissions, or CLIENT
- * TRACKING, if any are left. False: memory ran out.
+ * TRACKING, if any are left. False: memory ran out. If `waits` is set, call it again when the other
+ * connection is ready or lost.
  */
 bool handshake_ask_more(struct redis_handshake *h, struct resp_buffer *out);
+
+/*
+ * Sets a function that returns the handshake of another connection to the same server, which has
+ * asked about the permissions of the same user, or whose user may not ask. NULL: there is none.
+ */
+void handshake_share(const struct redis_handshake *(*find)(const struct redis_handshake *h));
 
 /* Handles the next reply. False: the server cannot be used; `why` has the reason. */
 bool handshake_reply(struct redis_handshake *h, const struct reply *reply);

@@ -1,5 +1,7 @@
 #include "redis/renewal.h"
 
+#include <string.h>
+
 #include "process/log.h"
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
@@ -131,6 +133,29 @@ unsigned renewal_config_risks(void)
 	return (unsigned)__builtin_popcount(risks);
 }
 
+/*
+ * Finds the report that a new connection uses. It does not use the report of a connection that was
+ * lost since, or is to be renewed, because the permissions may have changed.
+ */
+static const struct redis_handshake *find_asked(const struct redis_handshake *h)
+{
+	for (const struct redis_connection *c = connection_first(); c; c = c->next) {
+		const char *user = c->handshake.permissions.user;
+		bool has_asked = (c->state == HANDSHAKE || c->state == READY) && c->handshake.permissions_asked > 0;
+		if (c->target == h->url && has_asked && !c->renew && (!*user || strcmp(user, h->permissions.user) == 0))
+			return &c->handshake;
+	}
+	return NULL;
+}
+
+/* The connection has the answers that others wait for, or it is lost, and one of them asks. */
+static void resume_others(const struct redis_url *target)
+{
+	for (struct redis_connection *c = connection_first(); c; c = c->next)
+		if (c->target == target && c->state == HANDSHAKE && c->handshake.waits)
+			connection_shake(c, NULL);
+}
+
 static void on_retry(struct loop_timer *t)
 {
 	(void)t;
@@ -167,14 +192,16 @@ static void on_changed(struct redis_connection *c, const char *why)
 {
 	if (why) {
 		renewal_failed(c, why);
-		return;
+	} else {
+		if (connection_is_ready(c))
+			check_permissions(c);
+		renewal_done(c);
 	}
-	if (connection_is_ready(c))
-		check_permissions(c);
-	renewal_done(c);
+	resume_others(c->target);
 }
 
 void renewal_open(void)
 {
 	connections_observe(on_changed);
+	handshake_share(find_asked);
 }

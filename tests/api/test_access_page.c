@@ -399,6 +399,43 @@ TEST(a_permission_that_is_taken_is_found)
 	server_command(&redis, "ACL LOG RESET");
 }
 
+/*
+ * One connection to a server asks about the permissions, also after an outage, a reload and a
+ * denied command; the others use its answers.
+ */
+TEST(permissions_are_asked_about_once)
+{
+	enum { POOL = 4, CONNECTIONS = POOL + 1 };
+	struct redis_server own = { 0 };
+	struct daemon other = { 0 };
+	char url[128];
+
+	server_start(&own);
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", own.port);
+	daemon_start(&other, "--redis", url, "--pool-size", "1");
+	long long questions = server_calls(&own, "acl|dryrun");
+	assert_in_range(questions, 50, 200);
+	daemon_stop(&other);
+	server_command(&own, "CONFIG RESETSTAT");
+	daemon_start(&other, "--redis", url, "--pool-size", "4");
+	struct client *c = client_open(other.port);
+	wait_until(metric_of(&other, "redis_connects_total") == CONNECTIONS, SOON_MS);
+	assert_int_equal(server_calls(&own, "acl|dryrun"), questions);
+	server_command(&own, "CLIENT KILL TYPE normal");
+	wait_until(metric_of(&other, "redis_connects_total") == 2 * CONNECTIONS, SOON_MS);
+	assert_int_equal(server_calls(&own, "acl|dryrun"), 2 * questions);
+	kill(other.proc.pid, SIGHUP);
+	wait_until(metric_of(&other, "redis_connects_total") == 3 * CONNECTIONS, SOON_MS);
+	assert_int_equal(server_calls(&own, "acl|dryrun"), 3 * questions);
+	server_command(&own, "ACL SETUSER default -evalsha");
+	assert_problem(http(c, "POST", "/locks/denied", NULL), 503, "redis_permission_denied", "none");
+	wait_until(metric_of(&other, "redis_connects_total") == 4 * CONNECTIONS, SOON_MS);
+	assert_int_equal(server_calls(&own, "acl|dryrun"), 4 * questions);
+	client_close(c);
+	daemon_stop(&other);
+	server_stop(&own);
+}
+
 /* The daemon serves a user that may not query its permissions, and logs that. */
 TEST(a_failed_query_is_logged)
 {
