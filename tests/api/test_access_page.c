@@ -431,6 +431,7 @@ TEST(permissions_are_asked_about_once)
 	assert_problem(http(c, "POST", "/locks/denied", NULL), 503, "redis_permission_denied", "none");
 	wait_until(metric_of(&other, "redis_connects_total") == 4 * CONNECTIONS, SOON_MS);
 	assert_int_equal(server_calls(&own, "acl|dryrun"), 4 * questions);
+	assert_int_equal(metric_of(&other, "redis_connect_failures_total"), 0);
 	client_close(c);
 	daemon_stop(&other);
 	server_stop(&own);

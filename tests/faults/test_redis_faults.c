@@ -435,4 +435,27 @@ TEST(test_a_burst_sends_its_script_once)
 	assert_in_range(atoi(stats + strlen("cmdstat_eval:calls=")), 1, BURST / 3); /* replies may come in some reads */
 }
 
+/*
+ * The connection that asks about the permissions is lost before it has the answers. The
+ * connections that wait for the answers are not used, and one of them asks.
+ */
+TEST(the_next_connection_asks_about_permissions)
+{
+	enum { SEVERAL_TIMES = 200 };
+	struct daemon other = { 0 };
+	long long asked = server_calls(&redis, "acl|dryrun");
+
+	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = PROXY_BYTES("DRYRUN"), .cut_percent = 100 });
+	daemon_launch(&other, "--redis", proxy_url(proxy), "--pool-size", "3");
+	struct client *c = client_open(other.port);
+	wait_until(server_calls(&redis, "acl|dryrun") > asked + SEVERAL_TIMES, RECOVER_MS);
+	assert_int_equal(metric_of(&other, "redis_connections"), 0);
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(metric_of(&other, "redis_connections") == 3, RECOVER_MS);
+	assert_status(http(c, "GET", "/readyz", NULL), 200);
+	client_close(c);
+	daemon_stop(&other);
+}
+
 SUITE(.open = set_up, .close = stop_through_proxy, .before = heal_first, .columns = 2);
