@@ -233,7 +233,7 @@ bench-queues: packages-bench bench/peers/node_modules/.package-lock.json build #
 # machine for itself; the programs after it mostly wait.
 bench-brief: packages-bench bench/peers/node_modules/.package-lock.json build ## every part of bench/ for some seconds: does it answer?
 	@bench/run --brief
-	@printf '%s\n' 'sidecars --daemons 2' 'sizes --items 2000 --daemons 2' 'outage --daemons 3' 'topics 100' \
+	@printf '%s\n' 'sidecars --daemons 2' 'sizes --items 2000 --daemons 2' 'outage --daemons 3 --idle 2' 'topics 100' \
 		'wake 100 100' 'instructions --brief' 'leaderboards 2000' | xargs -P $(JOBS) -I{} sh -c \
 		'said=$$(bench/{} 2>&1); status=$$?; echo "bench/{}:"; echo "$$said"; exit $$status'
 
