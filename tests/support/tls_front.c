@@ -61,10 +61,11 @@ static bool carry_up(SSL *ssl, int up_fd)
 /* Updates the keys, or asks the client for another handshake, which it may refuse. */
 static bool unsettle(struct tls_front *f, SSL *ssl)
 {
-	if (f->manner.key_updates && f->key_updates < KEY_UPDATES) {
+	if (f->manner.key_updates && f->key_updates++ < KEY_UPDATES) {
 		if (SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) != 1 || SSL_do_handshake(ssl) != 1)
 			return false;
-		f->key_updates++;
+	} else if (f->manner.key_updates) {
+		f->key_updates--; /* another passage has done the last one */
 	}
 	return !f->manner.renegotiation || (SSL_renegotiate(ssl) == 1 && SSL_do_handshake(ssl) == 1);
 }
