@@ -161,7 +161,7 @@ class Walk:
     def step(self):
         kinds = {
             self.queue: 1, self.settings: 1, self.send: 12, self.receive: 8, self.settle: 12, self.lock: 8,
-            self.permit: 5, self.count: 8, self.score: 5,
+            self.permit: 5, self.count: 8, self.score: 5, self.place: 5,
         }  # fmt: skip
         self.rng.choices(list(kinds), kinds.values())[0]()
 
@@ -281,6 +281,21 @@ class Walk:
                 lambda: self.ask("GET", f"{path}/members?limit={self.rng.choice([1, 3, 10])}"),
                 lambda: self.ask("GET", f"{path}/members?limit=2&cursor=1"),
                 lambda: self.ask("GET", f"{path}/members?order=asc&min_score=1"),
+            ]
+        )()
+
+    def place(self):
+        name, draw = self.rng.choice("gh"), self.rng.uniform
+        spot = lambda: {"longitude": draw(10, 11), "latitude": draw(50, 51)}
+        shape = self.rng.choice(["radius=1", "radius=50&unit=km", "radius=30&unit=mi", "width=90&height=9&unit=km"])
+        order, limit = self.rng.choice(["", "&order=desc"]), self.rng.choice([1, 3, 10, 100])
+        many = lambda: [{"member": f"m{i}", **spot()} for i in range(self.rng.choice([3, 40, 300]))]
+        self.rng.choice(
+            [
+                lambda: self.ask("PUT", f"/geo/{name}", {"cells": self.rng.choice([1, 2])}),
+                lambda: self.ask("DELETE", f"/geo/{name}"),
+                lambda: self.ask("POST", f"/geo/{name}/members", {"members": many()}),
+                *[lambda: self.ask("GET", f"/geo/nearby?name={name}&longitude=10.5&latitude=50.5&{shape}{order}&limit={limit}")] * 4,
             ]
         )()
 

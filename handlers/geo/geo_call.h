@@ -16,7 +16,7 @@
 #include "common/key_kinds.h"
 
 /* Cells of a set without settings: the contract's default, also in lua/geo/lib_geo_default.lua. */
-enum { GEO_DEFAULT_CELLS = 16 };
+enum { GEO_DEFAULT_CELLS = 1 };
 
 /* Indexed by the contract's enum. */
 extern const char *const geo_units[];

@@ -267,7 +267,7 @@ TEST(cells_are_set_before_there_are_members)
 {
 	assert_problem(in_set("a", "PUT", "", NULL), 400, NULL, "none");
 	assert_problem(in_set("a", "PATCH", "", "{\"cells\":3}"), 404, "not_found", "none");
-	configure("a", "PUT", "{}", 201, 0, 16);
+	configure("a", "PUT", "{}", 201, 0, 1);
 	configure("a", "PUT", "{\"cells\":3}", 200, 0, 3);
 	configure("a", "PATCH", "{\"cells\":5}", 200, 0, 5);
 	configure("a", "PATCH", "{}", 200, 0, 5);
@@ -286,7 +286,7 @@ TEST(cells_are_set_before_there_are_members)
 	}
 	assert_status(in_set("a", "DELETE", "/members/x", NULL), 204);
 	assert_int_equal(int_at(in_set("a", "GET", "", NULL), "/size"), 0);
-	configure("a", "PATCH", "{\"cells\":null}", 200, 0, 16);
+	configure("a", "PATCH", "{\"cells\":null}", 200, 0, 1);
 	configure("a", "PATCH", "{\"cells\":1}", 200, 0, 1);
 	assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
 	assert_int_equal(server_command(&redis, "ZCARD p:geo:{a}:0")->integer, 1);
@@ -302,7 +302,7 @@ TEST(a_set_made_by_its_members_gets_settings)
 
 	for (size_t i = 0; i < 2; i++) {
 		assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
-		configure("a", methods[i], "{}", 200, 1, 16);
+		configure("a", methods[i], "{}", 200, 1, 1);
 		assert_status(in_set("a", "GET", "/members/x", NULL), 200);
 		assert_status(in_set("a", "PUT", "/members/y", "{\"longitude\":1,\"latitude\":1.1}"), 201);
 		struct answer a = get("/geo/nearby?name=a&member=x&radius=100&unit=km");

@@ -2,7 +2,8 @@
  * Geo searches against brute force, in a set that is one sorted set and in a split set: a search
  * finds exactly the members in the area. Circles and boxes are tried, nearest and farthest first.
  * Members and centres are all over the world, and often at or near the date line and the bounds of
- * latitude. Circles and boxes reach beyond the poles.
+ * latitude. Circles and boxes reach beyond the poles. Members are also in crowds of all sizes, with
+ * many at one position.
  */
 #include <math.h>
 
@@ -180,23 +181,39 @@ static struct place anywhere(void)
 	return p;
 }
 
-static void search_anywhere(void)
+/* A place near `middle`: as often 1 m as 1000 km away, and sometimes at the same position. */
+static struct place beside(struct place middle)
+{
+	double away = rand() % 5 ? pow(10, between(-5, 1.2)) : 0, wide = away / cos(rad(middle.latitude));
+	struct place p = { remainder(middle.longitude + between(-wide, wide), 360),
+			   middle.latitude + between(-away, away) };
+
+	p.latitude = fmax(-NORTH, fmin(NORTH, p.latitude));
+	return p;
+}
+
+/* `middle` is where the members are; NULL: they are anywhere. */
+static void search_around(const struct place *middle, bool is_farthest_too)
 {
 	struct place places[MEMBERS];
 
 	for (size_t i = 0; i < MEMBERS; i++)
-		places[i] = anywhere();
+		places[i] = middle ? beside(*middle) : anywhere();
 	store(places, MEMBERS);
 	for (int i = 0; i < SEARCHES / stride(); i++) {
 		int member = i % 3 == 0 ? rand() % MEMBERS : -1;
-		struct area area = { .centre = member >= 0 ? members[member] : anywhere(), .radius = -1 };
+		struct area area = { .radius = -1 };
+		area.centre = member >= 0 ? members[member] : middle ? beside(*middle) : anywhere();
 		if (i % 2) {
-			area.radius = pow(10, between(2, 7.4));
+			area.radius = pow(10, between(middle ? 0 : 2, 7.4));
 		} else {
-			area.width = pow(10, between(2, 7.45));
+			area.width = pow(10, between(middle ? 0 : 2, 7.45));
 			area.height = pow(10, between(2, 7.4));
+			if (middle && rand() % 2)
+				area.height = fmin(area.width * between(0.5, 2), 2.5e7);
 		}
-		search(&area, member, MEMBERS, i % 4 ? 1000 : 1 + (size_t)rand() % 20, rand() % 2, (size_t)rand() % 4);
+		search(&area, member, MEMBERS, i % 4 && !middle ? 1000 : 1 + (size_t)rand() % 60,
+		       is_farthest_too && rand() % 2, (size_t)rand() % 4);
 	}
 }
 
@@ -209,7 +226,22 @@ TEST(no_member_is_missed)
 	srand(7);
 	for (size_t i = 0; i < COUNT(cells); i++) {
 		configure(cells[i]);
-		search_anywhere();
+		search_around(NULL, true);
+		stage_forget(NULL);
+	}
+}
+
+/* The nearest members in and beside crowds, which a search finds by circles of several sizes. */
+TEST(the_nearest_of_crowds)
+{
+	static const struct place middles[] = {
+		{ 116.33, 40.02 }, { 0, 0 }, { 180, -17 }, { 25, 84 }, { -90, -80 },
+	};
+
+	srand(9);
+	for (size_t i = 0; i < COUNT(middles); i++) {
+		configure(i % 2 ? "{\"cells\":2}" : "{\"cells\":16}");
+		search_around(&middles[i], false);
 		stage_forget(NULL);
 	}
 }

@@ -56,9 +56,9 @@ TEST(wrong_cells_return_their_number)
 	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1", "0"));
 	misled(3, &geo_put_script, KEYS(SET, CELL("0")), ARGS("3", "null", "", "1"));
 	/* A set that does not exist has the default number of cells. */
-	misled(16, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
-	misled(16, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
-	misled(16, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
+	misled(1, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
+	misled(1, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("16"));
+	misled(1, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
 }
 
 /*
@@ -67,28 +67,28 @@ TEST(wrong_cells_return_their_number)
 TEST(a_set_is_made_and_ended_by_its_members)
 {
 	script_stage_empty(state);
-	run(&r, &geo_member_put_script, KEYS(SET, CELL("9")), ARGS("1", "2", "a", "16"));
+	run(&r, &geo_member_put_script, KEYS(SET, CELL("0")), ARGS("1", "2", "a", "1"));
 	assert_int_equal(outcome(&r), 1);
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
 	assert_int_equal(item_int(&r, GEO_SET_SIZE), 1);
-	assert_int_equal(item_int(&r, GEO_SET_CELLS), 16);
+	assert_int_equal(item_int(&r, GEO_SET_CELLS), 1);
 	assert_int_equal(item_int(&r, GEO_SET_EXPIRES_AT_MS), -1);
 	assert_int_equal(server_command(&r, "ZCARD p:names:{}:geo")->integer, 1);
-	run(&r, &geo_member_add_script, KEYS(SET, CELL("1")), ARGS("1", "1", "2", "b", "16"));
-	run(&r, &geo_member_delete_script, KEYS(SET, CELL("9")), ARGS("a", "16"));
+	run(&r, &geo_member_add_script, KEYS(SET, CELL("0")), ARGS("1", "1", "2", "b", "1"));
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("a", "1"));
 	assert_int_equal(redis_exists(&r, SET), 1);
-	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("b", "16"));
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("b", "1"));
 	assert_int_equal(server_keys(&r), 0);
 	/*
 	 * A call with many members makes a set, too. Settings then keep the set when its members
 	 * go.
 	 */
-	run(&r, &geo_member_add_script, KEYS(SET, CELL("1")), ARGS("2", "1", "2", "b", "1", "2", "c", "16"));
+	run(&r, &geo_member_add_script, KEYS(SET, CELL("0")), ARGS("2", "1", "2", "b", "1", "2", "c", "1"));
 	run(&r, &geo_put_script, KEYS(SET), ARGS("", "null", "1", "0"));
 	assert_int_equal(outcome(&r), GEO_PUT_RESIZED);
-	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("b", "16"));
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("b", "1"));
 	server_command(&r, "HSET " SET " kept 1");
-	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("c", "16"));
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("c", "1"));
 	assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 }
 

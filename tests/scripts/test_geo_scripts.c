@@ -11,7 +11,7 @@
 static int one_cell(void **state)
 {
 	script_stage_empty(state);
-	run(&r, &geo_put_script, ONE, ARGS("1", "null", "", "16"));
+	run(&r, &geo_put_script, ONE, ARGS("1", "null", "", "1"));
 	assert_int_equal(outcome(&r), 1);
 	return 0;
 }
@@ -81,6 +81,61 @@ TEST(a_search_is_one_geosearch, .before = sicily)
 		assert_int_equal(calls_of("geosearch"), 1);
 		assert_int_equal(calls_of("geohash"), 0);
 		assert_int_equal(calls_of("geopos"), 0);
+	}
+}
+
+/* Adds members within so many degrees of 116 degrees east, 40 degrees north. */
+static void crowd(int count, double within)
+{
+	static const char fill[] = "math.randomseed(7) for i = 1, ARGV[1] do local within = ARGV[2] * 2 "
+				   "redis.call('GEOADD', KEYS[1], 116 + within * (math.random() - 0.5), "
+				   "40 + within * (math.random() - 0.5), ARGV[2] .. '-' .. i) end";
+	char text[2][24];
+
+	snprintf(text[0], sizeof(text[0]), "%d", count);
+	snprintf(text[1], sizeof(text[1]), "%g", within);
+	server_command(&r, "EVAL %s 1 %s %s %s", fill, CELL, text[0], text[1]);
+}
+
+/*
+ * A search of the nearest finds what GEOSEARCH finds, and reads only some of many members, also
+ * when most of them are at the centre. The most members it may return follow from the calls.
+ */
+TEST(the_nearest_of_many_take_few_steps)
+{
+	static const struct {
+		const char *longitude, *latitude, *kind, *width, *height, *most;
+		int calls;
+	} rows[] = {
+		{ "116", "40", "radius", "100", "", "11", 3 },
+		{ "116.9", "40.9", "radius", "100", "", "11", 4 },
+		{ "116", "40", "box", "200", "150", "11", 3 },
+		{ "115.2", "39.5", "radius", "2000", "", "101", 4 },
+		{ "100", "40", "radius", "20", "", "11", 1 },
+		{ "116", "40", "radius", "13000", "", "11", 3 }, /* Redis misses members of this circle */
+	};
+	char wanted[1001][24];
+
+	for (int has_crowd = 0; has_crowd < 2; has_crowd++) {
+		crowd(10000, has_crowd ? 0.0001 : 1);
+		for (size_t i = 0; i < COUNT(rows); i++) {
+			const redisReply *all =
+				server_command(&r, "GEOSEARCH %s FROMLONLAT %s %s BYRADIUS %s km ASC COUNT %s WITHDIST",
+					       CELL, rows[i].longitude, rows[i].latitude,
+					       i == 5 ? "2000" : rows[i].width, rows[i].most);
+			size_t count = all->elements;
+			for (size_t n = 0; n < count; n++)
+				snprintf(wanted[n], sizeof(wanted[n]), "%s", all->element[n]->element[1]->str);
+			server_command(&r, "CONFIG RESETSTAT");
+			run(&r, &geo_search_script, ONE,
+			    ARGS(rows[i].longitude, rows[i].latitude, rows[i].kind, rows[i].width, rows[i].height, "km",
+				 "ASC", rows[i].most, "", "1"));
+			assert_int_equal(found_count(), count);
+			for (size_t n = 0; n < count; n++)
+				assert_string_equal(item_text(&r, FOUND(n, DISTANCE)), wanted[n]);
+			assert_in_range(calls_of("geosearch"), 1, rows[i].calls + 8 * has_crowd);
+			assert_int_equal(calls_of("zcard"), 1); /* it did not read all members */
+		}
 	}
 }
 
