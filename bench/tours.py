@@ -84,7 +84,7 @@ TOURS = {
         ("queue_message_send", {"id": "a third", "delay_ms": 0}),
         ("queue_message_receive", {"settle": None}),
         ("queue_delivery_settle", {"acknowledge": ["$receipt", "$receipt"], "complete": None, "reject": None}),
-        ("queue_message_receive", {"settle": {"acknowledge": ["$receipt"]}}),
+        ("queue_message_receive", {"settle": {"acknowledge": ["$receipt"]}, "wait_ms": None}),
         "queue_delete",
     ],
     "results": [
