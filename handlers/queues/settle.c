@@ -120,6 +120,13 @@ static void add_row(struct request *req, struct call *c, const struct queue_sett
 	}
 }
 
+static void add_rows(struct request *req, struct call *c, const struct queue_settle *s, size_t queue, bool stores)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue)
+			add_row(req, c, &s->rows[i], stores);
+}
+
 static void add_result_keys(struct request *req, struct call *c, const struct queue_settle *s, size_t queue)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -142,10 +149,15 @@ static struct call *call_for_one(struct request *req, const struct queue_settle 
 {
 	struct call *c = queue_call(req, &queue_delivery_acknowledge_script, s->queues[queue]);
 
-	for (size_t i = 0; i < s->count; i++)
-		if (s->rows[i].of_queue == queue)
-			add_row(req, c, &s->rows[i], false);
+	add_rows(req, c, s, queue, false);
 	return c;
+}
+
+static void add_many(struct request *req, struct call *c, const struct queue_settle *s, size_t queue, bool stores)
+{
+	call_int(c, (int64_t)count_of(s, queue, QUEUE_ACKNOWLEDGE));
+	call_int(c, (int64_t)count_of(s, queue, QUEUE_COMPLETE));
+	add_rows(req, c, s, queue, stores);
 }
 
 static struct call *call_for_many(struct request *req, const struct queue_settle *s, size_t queue)
@@ -156,11 +168,7 @@ static struct call *call_for_many(struct request *req, const struct queue_settle
 
 	if (stores)
 		add_result_keys(req, c, s, queue);
-	call_int(c, (int64_t)count_of(s, queue, QUEUE_ACKNOWLEDGE));
-	call_int(c, (int64_t)count_of(s, queue, QUEUE_COMPLETE));
-	for (size_t i = 0; i < s->count; i++)
-		if (s->rows[i].of_queue == queue)
-			add_row(req, c, &s->rows[i], stores);
+	add_many(req, c, s, queue, stores);
 	if (s->is_part)
 		call_record_part(c, arena_printf(&req->arena, "settle%zu", queue));
 	return c;
@@ -241,16 +249,15 @@ bool queue_settle_fits_turn(const struct request *req, const struct queue_settle
 
 void queue_settle_call(struct request *req, struct call *c, const struct queue_settle *s)
 {
-	bool is_one = s->count == 1;
-
-	call_string(c, is_one ? queue_delivery_acknowledge_script.name : queue_delivery_settle_script.name);
-	call_int(c, (int64_t)(is_one ? 2 : 2 + 2 * s->count));
-	if (!is_one) {
-		call_int(c, (int64_t)s->count);
-		call_int(c, 0);
+	if (is_lone(req, s, 0)) {
+		call_string(c, queue_delivery_acknowledge_script.name);
+		call_int(c, 2);
+		add_rows(req, c, s, 0, false);
+	} else {
+		call_string(c, queue_delivery_settle_script.name);
+		call_int(c, (int64_t)(2 + 2 * s->count));
+		add_many(req, c, s, 0, false);
 	}
-	for (size_t i = 0; i < s->count; i++)
-		add_row(req, c, &s->rows[i], false);
 }
 
 void queue_settle_take(struct request *req, struct queue_settle *s, const struct reply *r)
