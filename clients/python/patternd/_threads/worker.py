@@ -40,7 +40,8 @@ class Worker(Generic[M]):
         self._changed = threading.Condition()
         self._cut, self._signals, self._has_ended = Cut(), 0, False
         self._failure: Optional[BaseException] = None
-        self._is_driven = self._is_aborted = False
+        self._driver: Optional[threading.Thread] = None
+        self._is_aborted = False
         self._done = threading.Lock()  # held until the end
         self._done.acquire()
 
@@ -50,11 +51,11 @@ class Worker(Generic[M]):
                 background(self._drive)
                 # Python looks at signals between two steps. One that came during the step before
                 # this would be seen at the end of this.
-                while not self._done.acquire(timeout=LOOK_S):
+                while not self._done.acquire(timeout=LOOK_S) and not self._has_died():
                     pass
             except BaseException:  # what runs is returned at once
                 self._is_aborted = True
-                if self._is_driven:
+                if self._driver is not None:
                     self._done.acquire(timeout=2 * RETURN_MS / 1000)
                 raise
         if self._failure is not None:
@@ -81,7 +82,7 @@ class Worker(Generic[M]):
     def _drive(self) -> None:
         """Receives until the end, and drains then."""
         # In this order, and `run` in the other: it waits for this thread, or this takes nothing.
-        self._is_driven = True
+        self._driver = threading.current_thread()
         limit_s, failure = 0.0, None  # type: float, Optional[BaseException]
         try:
             if not self._is_aborted:
@@ -98,6 +99,10 @@ class Worker(Generic[M]):
         finally:
             self._failure = failure or self._failure
             self._done.release()
+
+    def _has_died(self) -> bool:
+        """An exception, such as for want of memory, ended the driver before it released `_done`."""
+        return self._driver is not None and not self._driver.is_alive()
 
     def _guard(self, loop: Callable[[], None]) -> None:
         """Nothing else does what a loop did that died: the work ends with its error."""
