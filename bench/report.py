@@ -17,6 +17,7 @@ class Results:
     seconds: float = 0.0
 
 
+HALF_US = 500000  # of a second
 COLUMNS = (
     ("rate", "{unit}s per second", "{:,.0f}"),
     ("p50_ms", "p50 ms", "{:.2f}"),
@@ -128,6 +129,32 @@ def quote_rows(path, results, rows):
             cells = row(quoted_row(results.machine["date"], contests[title], what, key, *names))
             lines = [cells if line.startswith(f"| {what} |") else line for line in lines]
     path.write_text("".join(lines))
+
+
+def carried(results, instructions, rows):
+    """The table of what one Redis carries. A row is (what, rows of bench/instructions.json, title
+    of a contest or None, its contestant). Where no contest measures an operation, its CPU of Redis
+    is computed from its instructions, at the median cost of the measured operations.
+    """
+    contests, measured, costs = {contest.title: contest for contest in results.contests}, {}, []
+    for what, counts, title, name in rows:
+        if title:
+            measured[what] = [contests[title].median(name, key) for key in ("service_us", "redis_us")]
+            costs += [measured[what][1] / sum(map(instructions.get, counts))] if counts else []
+    cells = []
+    for what, counts, _, _ in rows:
+        count = sum(map(instructions.get, counts))
+        service_us, redis_us = measured.get(what) or (None, count * statistics.median(costs))
+        cells.append(
+            [what, f"{count / 1000:.0f}" if count else "", format_cell(service_us, "{:.0f}")]
+            + [("" if what in measured else "~") + f"{redis_us:.0f}", f"{float(f'{HALF_US / redis_us:.2g}'):,.0f}"]
+        )
+    machine = results.machine
+    head = ["what", "instructions of Redis, thousands", "CPU of the daemon, µs", "CPU of Redis, µs"]
+    return (
+        f"{machine['date'][:10]}, patternd {machine['versions']['patternd']}, {machine['cores']} cores of "
+        f"{machine['processor']}, 64 clients.\n" + table(head + ["per second, with half of a core"], cells)
+    )
 
 
 def quote(path, text):

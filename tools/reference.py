@@ -453,7 +453,7 @@ def bounds():
             "A request beyond a limit gets an error that names the limit. Connections beyond `--max-connections` wait, and a "
             "connection that exceeds a timeout is closed. A push fails if the header or the body of its answer "
             "is too large; a result that is too large is dropped. "
-            "[Operate](operate.md#sizing) computes how much memory these limits allow."
+            "[Size a fleet](deploy/sizing.md) computes how much memory these limits allow."
         ),
         "",
         "## Set by options",

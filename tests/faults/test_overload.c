@@ -1,9 +1,9 @@
 /*
  * Clients demand more than the daemon can have under way (P12 of tests/PROMISES.md). Hundreds of
  * clients send bodies of a mebibyte while Redis is stopped, clients do not read their answers, and
- * more requests wait than allowed. The daemon's memory stays below what docs/operate.md states, and
- * the daemon reuses the memory that malloc keeps. A request without room gets 503 (Retry-After,
- * effect none). Small requests are served.
+ * more requests wait than allowed. The daemon's memory stays below what docs/deploy/sizing.md
+ * states, and the daemon reuses the memory that malloc keeps. A request without room gets 503
+ * (Retry-After, effect none). Small requests are served.
  */
 #include <signal.h>
 #include <sys/socket.h>
@@ -516,8 +516,8 @@ static double longest_iteration_ms(void)
 }
 
 /*
- * The daemon's memory must be below what docs/operate.md states, if Redis has taken no more than
- * requests may hold. A later crowd uses again what malloc kept of the first.
+ * The daemon's memory must be below what docs/deploy/sizing.md states, if Redis has taken no more
+ * than requests may hold. A later crowd uses again what malloc kept of the first.
  */
 static void assert_crowd_memory(const struct trial *of, long before_kib, bool is_first)
 {

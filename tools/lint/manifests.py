@@ -2,8 +2,8 @@
 """Lint: the files of docker/ agree. Its YAML parses; every variable PATTERND_X there, and
 in packaging/, is an option of service/process/options.def (another would be ignored without a
 word); a kustomization names the files beside it; ports, volumes and labels that are used by name
-exist. A container of patternd has the memory that docs/operate.md computes from its options, no
-variables of Services, a log level and probes. No container has rights that it does not need.
+exist. A container of patternd has the memory that docs/deploy/sizing.md computes from its options,
+no variables of Services, a log level and probes. No container has rights that it does not need.
 """
 import pathlib
 import re
@@ -47,7 +47,7 @@ DEFAULTS = {option.flag: option.default for _, group in options.groups() for opt
 
 def memory(container):
     """The most memory that a daemon with these options takes, in bytes, by the formula of
-    docs/operate.md.
+    docs/deploy/sizing.md.
     """
     given = {variable["name"]: variable.get("value") for variable in container.get("env", [])}
 
