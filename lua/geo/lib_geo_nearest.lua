@@ -43,8 +43,10 @@ local function geo_inner(latitude, shape, is_wide)
   local radius = shape[2]
   if shape[1] == 'box' then
     radius = math.min(0.45 * math.min(shape[2], shape[3]), radian * math.min(0.9, 0.2 / math.tan(north)))
+  elseif is_wide then -- it reaches beyond a pole
+    radius = math.min(radius, radian * (1.569 - north))
   end
-  return (is_wide or shape[1] == 'box') and math.min(radius, radian * (1.569 - north)) or radius
+  return radius
 end
 
 -- geo_circle(key, at, radius, unit, count): up to `count` members in a circle: all of them, in

@@ -298,6 +298,36 @@ TEST(at_the_rim)
 	}
 }
 
+/*
+ * Many members make a search begin with a circle inside of the area. Near a pole, a circle that is
+ * only a little smaller than a box has members outside of the box, and Redis misses members of a
+ * circle beyond the pole.
+ */
+TEST(many_beside_a_pole)
+{
+	static const struct {
+		struct area area;
+		struct place many, few; /* few are in the area, nearer than any of the many there */
+	} rows[] = {
+		{ { { 0, 84 }, -1, 4000e3, 4000e3 }, { 178, 80.9 }, { 0, 67 } },
+		{ { { 10, 85.05 }, 580e3, 0, 0 }, { 10, 79.85 }, { -50, 85 } },
+	};
+	struct place places[MEMBERS];
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		for (size_t p = 0; p < MEMBERS; p++) {
+			places[p] = p < 30 ? rows[i].few : rows[i].many;
+			places[p].latitude += 0.0001 * (double)p;
+		}
+		configure("{\"cells\":2}");
+		store(places, MEMBERS);
+		assert_int_equal(is_inside(&rows[i].area, members[MEMBERS - 1]), i == 1);
+		for (size_t limit = 5; limit <= 20; limit += 15)
+			search(&rows[i].area, -1, MEMBERS, limit, false, 0);
+		stage_forget(NULL);
+	}
+}
+
 /* Each operation returns a position at the bounds as its neighbour on the grid. */
 TEST(bounds_are_stored)
 {
