@@ -86,7 +86,7 @@ static void on_put(struct request *req, const struct reply *r)
  * What the daemon computes for a change: the mask of `cron`, and the clock changes of `time_zone`.
  */
 struct schedule_times {
-	char mask[CRON_MASK_LEN + 1];
+	char mask[CRON_MASK_MOST + 1];
 	struct text zone_version, shifts;
 };
 

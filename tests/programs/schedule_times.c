@@ -14,7 +14,7 @@
 
 static void answer_cron(struct text expression)
 {
-	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
+	char mask[CRON_MASK_MOST + 1], why[CRON_WHY_BYTES];
 
 	if (cron_parse(expression, mask, why))
 		puts(mask);

@@ -1,6 +1,7 @@
 """Finds the instants of cron expressions in time zones in two ways: with the scripts of the daemon
 on a private Redis, and with a slow reference that walks through the minutes with Python's zoneinfo.
 """
+import calendar
 import datetime
 import json
 import pathlib
@@ -87,10 +88,30 @@ class Daemon:
         return self.ask(f"Z{since} {path}")
 
 
+def nearest_weekday(year, month, date, length):
+    """The day from Monday to Friday that is nearest to a date of the same month."""
+    dates = range(max(1, date - 2), min(length, date + 2) + 1)
+    return min((d for d in dates if datetime.date(year, month, d).weekday() < 5), key=lambda d: abs(d - date))
+
+
+def matches_more(more, local):
+    """Whether a day has L, W or # in the longer part of a mask, by its date and by its weekday."""
+    length = calendar.monthrange(local.year, local.month)[1]
+    named = [length - n for n in range(31) if more[n] == "1"]
+    targets = [n + 1 for n in range(31) if more[31 + n] == "1"] + [length - n for n in range(31) if more[62 + n] == "1"]
+    near = [nearest_weekday(local.year, local.month, t, length) for t in targets if 1 <= t <= length]
+    of_weekday = more[93 + local.isoweekday() % 7 * 6 :][:6]
+    same = [d for d in range(1, length + 1) if (d - local.day) % 7 == 0]
+    return local.day in named + near, of_weekday[same.index(local.day)] == "1" or (
+        of_weekday[5] == "1" and local.day == same[-1]
+    )
+
+
 def matches_day(mask, local):
     """Whether a day of local time has minutes of a mask (handlers/queues/cron.h)."""
-    by_date = mask[83 + local.day] == "1"
-    by_weekday = mask[127 + local.isoweekday() % 7] == "1"
+    more = matches_more(mask[136:], local) if len(mask) > 136 else (False, False)
+    by_date = mask[83 + local.day] == "1" or more[0]
+    by_weekday = mask[127 + local.isoweekday() % 7] == "1" or more[1]
     by_day = (by_date or by_weekday) if mask[134] == "1" else (by_date and by_weekday)
     return mask[114 + local.month] == "1" and by_day
 

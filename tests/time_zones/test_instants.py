@@ -32,7 +32,7 @@ FIRST = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestam
 TEN_YEARS = 3653 * 86400
 UNTIL = 2840140800 - 7 * 86400  # the shifts of some zones end in 2060
 AROUND = 3 * 3600
-RARE, MOST_STEPS = 60, 1000
+RARE, MOST_STEPS = 120, 1500
 MOST_BYTES = 2048
 EXPRESSIONS = [
     "@hourly",
@@ -47,6 +47,10 @@ EXPRESSIONS = [
     "59 23 28-31 * *",
     "5 1-4 1-7 * 0",
     "0-59/7 * 1 4,10 6,0",
+    "30 0 L * *",
+    "45 1-2 L-3,LW,15w * ?",
+    "30 2 ? * sun#2,fril,3#5",
+    "0 0 31W,L-2W * 1#1",
 ]
 
 
@@ -116,13 +120,14 @@ def try_zones(folder, daemon, scripts):
 
 
 def rare_expressions(at_random):
-    """Expressions of which few days match, and one that matches every 28 years."""
+    """Expressions of which few days match, and two that match every 28 years."""
     yield "0 0 29 2 */7"
+    yield "0 0 ? 2 tue#5"
     for _ in range(RARE):
         minutes, hours = at_random.choice(["0", "*/20", "59"]), at_random.choice(["2", "0,23", "*/6"])
-        dates = at_random.choice(["29", "31", "30-31", "*/30", "1,31", "29,31"])
+        dates = at_random.choice(["29", "31", "30-31", "*/30", "1,31", "29,31", "*", "31W", "L-30", "LW", "29,L-28"])
         months = at_random.choice(["2", "2,6", "4", "*", "2-4", "11,12"])
-        weekdays = at_random.choice(["*", "*/7", "*/6", "sun", "1-5"])
+        weekdays = at_random.choice(["*", "*/7", "*/6", "sun", "1-5", "?", "2#5", "*/7,4#5", "6L"])
         yield f"{minutes} {hours} {dates} {months} {weekdays}"
 
 

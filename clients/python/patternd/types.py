@@ -198,7 +198,9 @@ class ScheduleOptions(TypedDict, total=False):
     and a range may have a step: `*/10`, `8-18/2`. Months and days of the week also have names of
     three letters. When both day fields are restricted, a day matches if either does. Instead of
     five fields it may be `@hourly`, `@daily` (`@midnight`), `@weekly`, `@monthly` or `@yearly`
-    (`@annually`)."""
+    (`@annually`). A day of month may also be `L` (the last), `L-3` (three before it), `15W` (the
+    day from Monday to Friday nearest to the 15th in its month) or `LW`; a day of week `5L` (the
+    last Friday) or `5#2` (the second). `?` is `*` there."""
     time_zone: Optional[str]
     """The zone of `cron`, by its name in the IANA time zone database, such as `Europe/Berlin`. A
     time that a change of the clock skips is due once, when the skipped time ends. If the clock

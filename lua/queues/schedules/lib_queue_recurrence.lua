@@ -15,6 +15,7 @@ local DAYS_APART = 2 -- no clock is that far from UTC
 local SECONDS_COUNTED = 1001 * 86400
 local ONE = 49 -- '1' in a mask
 local HOUR_AT, DAY_AT, MONTH_AT, WEEKDAY_AT, EITHER_AT, REPEATS_AT = 60, 84, 115, 127, 135, 136
+local FROM_LAST_AT, NEAREST_AT, NEAREST_FROM_LAST_AT, OF_WEEKDAY_AT = 136, 167, 198, 229 -- of a longer mask
 
 -- ---- The calendar ----
 
@@ -131,17 +132,67 @@ local function next_month(mask, month, year)
   if at > WEEKDAY_AT then -- no later month of this year
     at, year = mask:find('1', MONTH_AT + 1, true), year + 1
     if mask:sub(MONTH_AT + 1, WEEKDAY_AT) == FEBRUARY and mask:find('1', DAY_AT + 1, true) == DAY_AT + 29
-      and mask:byte(EITHER_AT) ~= ONE then
+      and mask:byte(EITHER_AT) ~= ONE and #mask == REPEATS_AT then
       year = year + -year % 4
     end
   end
   return first_day(year, at - MONTH_AT)
 end
 
+-- has_near(mask, date, length): whether a date of a month of `length` days has W in the mask.
+local function has_near(mask, date, length)
+  return date >= 1 and date <= length and (mask:byte(NEAREST_AT + date) == ONE
+    or mask:byte(NEAREST_FROM_LAST_AT + 1 + length - date) == ONE)
+end
+
+-- is_near(mask, date, length, weekday): whether this date, from Monday to Friday, is the nearest to
+-- one that has W in the mask, in a month of `length` days. It is in the same month, so for a
+-- Saturday the 1st it is the 3rd, and for a Sunday that ends the month the Friday before.
+local function is_near(mask, date, length, weekday)
+  return weekday >= 1 and weekday <= 5 and (has_near(mask, date, length)
+    or weekday == 5 and (has_near(mask, date + 1, length) or date == length - 2 and has_near(mask, length, length))
+    or weekday == 1 and (has_near(mask, date - 1, length) or date == 3 and has_near(mask, 1, length)))
+end
+
+-- matches_date(mask, date, length, weekday): whether a day of a month of `length` days matches a
+-- longer mask; weekday 0 is Sunday.
+local function matches_date(mask, date, length, weekday)
+  local by_date = mask:byte(DAY_AT + date) == ONE or mask:byte(FROM_LAST_AT + 1 + length - date) == ONE
+    or is_near(mask, date, length, weekday)
+  local of_weekday = OF_WEEKDAY_AT + 6 * weekday
+  local by_weekday = mask:byte(WEEKDAY_AT + 1 + weekday) == ONE
+    or mask:byte(of_weekday + math.ceil(date / 7)) == ONE
+    or date > length - 7 and mask:byte(of_weekday + 6) == ONE
+  return by_date and by_weekday or mask:byte(EITHER_AT) == ONE and (by_date or by_weekday)
+end
+
+-- next_special_day(mask, day, last): next_day for a longer mask. It looks at each day of a month
+-- that matches.
+local function next_special_day(mask, day, last)
+  while day <= last do
+    local date, month, year = calendar_of(day)
+    local length = first_day(year, month + 1) - first_day(year, month)
+    if mask:byte(MONTH_AT + month) ~= ONE then
+      day = next_month(mask, month, year)
+    else
+      for of_month = date, length do
+        if matches_date(mask, of_month, length, (day + 4) % 7) then -- the first was a Thursday
+          return day <= last and day or nil
+        end
+        day = day + 1
+      end
+    end
+  end
+  return nil
+end
+
 -- next_day(mask, day, last): the first day from `day` to `last` that matches; nil without one. It
 -- steps over the months and the days of a month that cannot match, so that a 29 February on a
 -- Sunday costs some twenty steps.
 local function next_day(mask, day, last)
+  if #mask > REPEATS_AT then
+    return next_special_day(mask, day, last)
+  end
   local is_either = mask:byte(EITHER_AT) == ONE
   while day <= last do
     local of_month, month, year = calendar_of(day)
@@ -233,7 +284,10 @@ local function local_times(r, t)
 end
 
 local function next_of_mask(r, after)
-  local t = math.floor(after / 1000) + 1
+  -- The second of `after` counts, unless a minute begins in it: what the clock skips a second later
+  -- belongs to the span before that change.
+  local t = math.floor(after / 1000)
+  t = t % 60 == 0 and t + 1 or t
   local last = t + SECONDS_MOST
   local last_day = math.floor(last / 86400) + DAYS_APART
   while t < last do
