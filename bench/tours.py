@@ -74,6 +74,8 @@ TOURS = {
         "queue_get",
         "queue_list",
         ("queue_list_receive", {"settle": None, "worker": "b"}),
+        "queue_pause",
+        "queue_resume",
         "queue_group_pause",
         "queue_group_list",
         "queue_worker_list",

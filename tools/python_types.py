@@ -37,7 +37,7 @@ OPTIONS = {
 OTHERS = (
     *("ProgressRequest", "QueueSettingsPatch", "SchedulePatch", "PolicyPatch", "SentMessage", "Message", "Queue"),
     *("QueueSettingsResult", "QueuePurgeResult", "QueueRedriveResult", "Schedule", "ScheduleItem", "ScheduleRun"),
-    *("QueueGroup", "QueueGroupResult", "QueueWorkerList", "Policy", "TopicPublication", "MessageState"),
+    *("QueuePause", "QueueGroup", "QueueGroupResult", "QueueWorkerList", "Policy", "TopicPublication", "MessageState"),
 )
 # `patternd` has classes of these names.
 NAMES = {"Message": "StoredMessage", "Queue": "QueueState"}

@@ -367,6 +367,8 @@ export interface QueueState {
   findings: Finding[];
   oldestReadyMs: number | null;
   oldestBlockedMs: number | null;
+  /** null: it is not paused, or until `resume()`. */
+  pausedUntilMs: number | null;
   settings: QueueSettings;
 }
 
@@ -407,6 +409,13 @@ export interface Schedule {
   /** Not in a list. */
   body?: any;
   headers?: Record<string, string>;
+}
+
+export interface QueuePause {
+  name: string;
+  paused: boolean;
+  /** null: it is not paused, or until `resume()`. */
+  pausedUntilMs: number | null;
 }
 
 export interface Group {
@@ -599,6 +608,9 @@ export class Queue {
   groups(options?: CallOptions): AsyncGenerator<Group, void, undefined>;
   /** The workers that received in the last hour, or have messages of the queue. */
   workers(options?: CallOptions): Promise<Workers>;
+  /** Delivers nothing for so long, or until `resume()`. A longer pause stays. */
+  pause(forMs?: number, options?: CallOptions): Promise<QueuePause>;
+  resume(options?: CallOptions): Promise<QueuePause>;
   pauseGroup(group: string, forMs: number, options?: CallOptions): Promise<Group>;
   resumeGroup(group: string, options?: CallOptions): Promise<Group>;
 }

@@ -168,6 +168,14 @@ export class Queue {
     return this.#client._ask('GET', `${this.#path}/workers`, undefined, options);
   }
 
+  pause(forMs, options) {
+    return this.#client._ask('POST', `${this.#path}/pause`, { for_ms: forMs }, options);
+  }
+
+  resume(options) {
+    return this.#client._ask('POST', `${this.#path}/resume`, undefined, options);
+  }
+
   pauseGroup(group, forMs, options) {
     return this.#client._ask('POST', `${this.#path}/groups${pathOf(group)}/pause`, { for_ms: forMs }, options);
   }

@@ -143,7 +143,7 @@ void queue_findings_out(struct json_out *o, const struct request *req, struct te
 		.last = queue_delivered_of(o->arena, r, QUEUE_GET_LAST_FAILED, true),
 		.most = queue_delivered_of(o->arena, r, QUEUE_GET_MOST_FAILED, true),
 		.hanging = queue_delivered_of(o->arena, r, QUEUE_GET_HANGING, false),
-		.is_paused = reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1,
+		.is_paused = reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) > 0,
 	};
 
 	out_object(o, "recent");

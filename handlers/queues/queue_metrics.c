@@ -92,7 +92,7 @@ static void read(double *cells, const struct request *req, const struct reply *r
 	for (size_t i = 0; i < STATES; i++)
 		cells[STATES_AT + i] = (double)reply_int(r, counts[i]);
 	cells[OLDEST_AT] = oldest_at_ms >= 0 ? (double)(req->now_ms - oldest_at_ms) / 1000 : 0;
-	cells[PAUSED_AT] = (double)(reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1);
+	cells[PAUSED_AT] = (double)(reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) > 0);
 	cells[EXPIRED_AT] = (double)reply_int(r, QUEUE_GET_EXPIRED);
 	cells[DIED_AT] = (double)reply_int(r, QUEUE_GET_DIED);
 	cells[FAILED_AT] = (double)reply_int(r, QUEUE_GET_REJECTED);

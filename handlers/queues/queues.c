@@ -59,7 +59,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_int(o, "dead_retention_ms", reply_int(r, at + QUEUE_SETTINGS_DEAD_RETENTION_MS));
 	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
 	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
-	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
+	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) > 0);
 	write_policy(o, reply_text(r, at + QUEUE_SETTINGS_POLICY_NAME), reply_text(r, at + QUEUE_SETTINGS_POLICY_KEY));
 	int64_t max_messages = reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGES);
 	out_int_or_null(o, "max_messages", max_messages > 0, max_messages);
@@ -84,6 +84,12 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 	out_int(o, "sent", reply_int(r, QUEUE_GET_SENT));
 }
 
+/* `until_ms`: 0 if the queue is not paused, 1 if it is paused without an end. */
+static void write_pause_end(struct json_out *o, int64_t until_ms)
+{
+	out_int_or_null(o, "paused_until_ms", until_ms > 1, until_ms);
+}
+
 static void write_times(struct json_out *o, const struct request *req, const struct reply *r)
 {
 	int64_t oldest_ready_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
@@ -93,11 +99,7 @@ static void write_times(struct json_out *o, const struct request *req, const str
 	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
 	out_int_or_null(o, "oldest_blocked_ms", blocked_at_ms >= 0, req->now_ms - blocked_at_ms);
 	out_int_or_null(o, "next_schedule_at_ms", schedule_at_ms >= 0, schedule_at_ms);
-}
-
-static bool is_paused(const struct reply *r)
-{
-	return reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1;
+	write_pause_end(o, reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED));
 }
 
 static void on_state(struct request *req, const struct reply *r)
@@ -291,6 +293,51 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 		patch(req);
 }
 
+/* ---- Pause, resume ---- */
+
+static void answer_pause(struct request *req, struct text name, const struct reply *r)
+{
+	if (reply_outcome(r) == QUEUE_PAUSE_ABSENT) {
+		handler_answer_missing(req, "queue", name);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", name);
+	out_bool(o, "paused", reply_int(r, QUEUE_PAUSE_UNTIL_MS) > 0);
+	write_pause_end(o, reply_int(r, QUEUE_PAUSE_UNTIL_MS));
+	answer_end(req);
+}
+
+static void on_paused(struct request *req, const struct reply *r)
+{
+	const struct queue_pause_input *in = req->input;
+
+	answer_pause(req, in->name, r);
+}
+
+void queue_pause(struct request *req, const struct queue_pause_input *in)
+{
+	struct call *c = queue_call(req, &queue_pause_script, in->name);
+
+	call_int(c, in->has_for_ms ? in->for_ms : -1);
+	call_send(c, on_paused);
+}
+
+static void on_resumed(struct request *req, const struct reply *r)
+{
+	const struct queue_resume_input *in = req->input;
+
+	answer_pause(req, in->name, r);
+}
+
+void queue_resume(struct request *req, const struct queue_resume_input *in)
+{
+	struct call *c = queue_call(req, &queue_pause_script, in->name);
+
+	call_int(c, 0);
+	call_send(c, on_resumed);
+}
+
 const struct kind queue_kind = {
 	.list.kind = KEY_QUEUE,
 	.missing = { "queue ", " does not exist" },
@@ -313,7 +360,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	write_counts(o, name, r);
 	queue_findings_out(o, req, name, r);
 	write_times(o, req, r);
-	out_bool(o, "paused", is_paused(r));
+	out_bool(o, "paused", reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) > 0);
 	out_close(o);
 }
 

@@ -2,7 +2,8 @@
 --
 -- KEYS, the same in every queue script:
 --   1  p:queue:{name}  hash: layout, the version of this description (a script refuses any other);
---                      wide (below); the settings that were PUT; seq, the last sequence given;
+--                      wide (below); the settings that were PUT (paused: 0, 1, or until when,
+--                      ms); seq, the last sequence given;
 --                      sent, how many messages were stored; expired, how many were dropped for
 --                      their ttl; died, how many became dead letters; failures and hanging
 --                      (queues/deliveries); trim_at, before which nothing is trimmed; rules
@@ -86,6 +87,11 @@ end
 -- foreign(what): refuses a key that has something else.
 local function foreign(what)
   error(redis.error_reply('WRONGTYPE ' .. keys[QUEUE] .. ' holds ' .. what))
+end
+
+-- pause_end(paused): when a pause ends, by the field `paused`; 0: the queue is not paused.
+local function pause_end(paused)
+  return paused == '1' and math.huge or tonumber(paused and paused > instant and paused or 0)
 end
 
 -- append(list, a, b): two values behind the others.

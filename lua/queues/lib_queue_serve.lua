@@ -3,19 +3,15 @@
 -- serve(w): calls as many waiters as there are messages for, and lets one look when there may be
 -- more. Call it after any change. The number at the end of a ticket is how many messages it takes.
 -- The rules of the queue decide which messages may be handed out. If `concurrency` leaves too few,
--- the script that ends a delivery serves the waiters (`full`). A paused queue serves no waiter
--- until it is resumed. A queue that is held for its policy serves none either; one waiter looks
--- when that ends.
+-- the script that ends a delivery serves the waiters (`full`). A paused queue serves no waiter,
+-- nor does a queue that is held for its policy; one waiter looks when that ends.
 local function serve(w)
   if not w.head then
     return
   end
   local settings =
     redis.call('HMGET', keys[QUEUE], 'paused', 'schedule_at', 'rules', 'group_paused_until', 'full', 'held_until')
-  if settings[1] == '1' then
-    return
-  end
-  local held_until = tonumber(settings[6] or 0)
+  local held_until = math.max(pause_end(settings[1]), tonumber(settings[6] or 0))
   if held_until > now then
     waiters_watch(w, held_until)
     return

@@ -15,6 +15,12 @@ local function setting(name)
   return queue.settings[name]
 end
 
+-- paused_setting(): 0; 1 without an end; otherwise until when the queue is paused.
+local function paused_setting()
+  local paused = setting('paused')
+  return (paused == 1 or paused > now) and paused or 0
+end
+
 -- result_ms_of(rules): the setting result_ms in the field `rules`; 0: none. The field keeps a 0 if
 -- the queue once had the setting, for the results that are left.
 local function result_ms_of(rules)
@@ -32,13 +38,13 @@ end
 -- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
 -- concurrency int, rate (queue_rate), group_rate (queue_rate)
 --@shape queue_rate: limit int, window_ms int, burst int
--- A backoff_base_ms of 0 means at once; paused and is_strict are 0 or 1. Without a policy
--- policy_name is ''. For the other settings 0 means none.
+-- A backoff_base_ms of 0 means at once; is_strict is 0 or 1; paused is as paused_setting() has it.
+-- Without a policy policy_name is ''. For the other settings 0 means none.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'dead_retention_ms', 'paused' }
 local function add_settings(reply, rules)
   for _, name in ipairs(SETTINGS) do
-    reply[#reply + 1] = setting(name)
+    reply[#reply + 1] = name == 'paused' and paused_setting() or setting(name)
   end
   reply[#reply + 1] = result_ms_of(rules)
   local all = rules_of(rules)

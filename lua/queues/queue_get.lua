@@ -124,7 +124,7 @@ local reply = {
 }
 add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at') or -1
-local has_due_schedule = setting('schedule_at') <= now and setting('paused') == 0
+local has_due_schedule = setting('schedule_at') <= now and paused_setting() == 0
 local needs_settling = has_due_schedule or has_timed or due_now > 0 or ended_count > 0
   or (rules or has_paused) and redis.call('ZCOUNT', keys[GROUPS], '0', instant) > 0
 if settled ~= '1' and needs_settling then

@@ -9,7 +9,7 @@
 check_types()
 read_waiters()
 local count = settle_time('250', true)
-local is_due = redis.call('HGET', keys[QUEUE], 'paused') ~= '1'
+local is_due = pause_end(redis.call('HGET', keys[QUEUE], 'paused')) <= now
   and redis.call('ZCOUNT', keys[SCHEDULES], '-inf', instant) > 0
 if is_due then
   fire_due()

@@ -8,6 +8,61 @@ enum { DEFAULT_DEDUPE_MS = 300000, RECEIVES = 25, BASE_MS = 1000, MAX_MS = 60000
 
 #define DEFAULT_RETENTION_MS 1209600000
 
+/* ---- Pause and resume ---- */
+
+/* Without a pause, `for_ms` is 0; without an end it is -1. */
+static void assert_paused(struct answer a, const char *paused, const char *paused_until, int64_t for_ms)
+{
+	assert_status(a, 200);
+	assert_int_equal(bool_at(a, paused), for_ms != 0);
+	if (for_ms <= 0) {
+		assert_true(json_is_null(json_at(a, paused_until)));
+		return;
+	}
+	int64_t left_ms = int_at(a, paused_until) - server_now_ms(&redis);
+	assert_in_range(left_ms, for_ms - SOON_MS, for_ms);
+}
+
+/* The answer to a pause or resume, and what the queue and the list show then. */
+static void assert_pause(struct answer a, int64_t for_ms)
+{
+	assert_paused(a, "/paused", "/paused_until_ms", for_ms);
+	assert_paused(http(client, "GET", "/queues/q", NULL), "/settings/paused", "/paused_until_ms", for_ms);
+	assert_paused(http(client, "GET", "/queues", NULL), "/items/0/paused", "/items/0/paused_until_ms", for_ms);
+}
+
+static struct answer change_pause(const char *what, const char *body)
+{
+	char target[40];
+
+	snprintf(target, sizeof(target), "/queues/q/%s", what);
+	return http(client, "POST", target, body);
+}
+
+/* A pause is as long as the longest that was asked for, and ends at its time or by a resume. */
+TEST(a_queue_is_paused_for_a_time)
+{
+	enum { HOUR_MS = 3600000 };
+
+	assert_problem(change_pause("pause", "{\"for_ms\":1000}"), 404, "not_found", "none");
+	assert_problem(change_pause("resume", NULL), 404, "not_found", "none");
+	assert_status(send_body("{\"body\":1}"), 201);
+	assert_problem(change_pause("pause", "{\"for_ms\":0}"), 400, "out_of_range", "none");
+	assert_pause(change_pause("resume", NULL), 0);
+	assert_pause(change_pause("pause", "{\"for_ms\":3600000}"), HOUR_MS);
+	assert_pause(change_pause("pause", "{\"for_ms\":1}"), HOUR_MS);
+	assert_true(bool_at(queue("PATCH", "{\"max_receives\":3}"), "/settings/paused"));
+	assert_int_equal(count_in(receive("{}")), 0);
+	assert_pause(change_pause("pause", NULL), -1);
+	assert_pause(change_pause("pause", "{\"for_ms\":1}"), -1);
+	assert_false(bool_at(queue("PATCH", "{\"paused\":false}"), "/settings/paused"));
+	assert_int_equal(count_in(receive("{}")), 1);
+	assert_status(send_body("{\"body\":2}"), 201);
+	assert_pause(change_pause("pause", "{\"for_ms\":3600000}"), HOUR_MS);
+	assert_pause(change_pause("resume", NULL), 0);
+	assert_int_equal(count_in(receive("{}")), 1);
+}
+
 /* ---- Settings and counts ---- */
 
 static void assert_settings(struct answer a, const int64_t wanted[7])
@@ -206,14 +261,14 @@ TEST(queues_are_listed_with_their_counts)
 	assert_in_range(oldest_ms, 0, int_at(queue("GET", NULL), "/oldest_ready_ms"));
 	json_t *wanted = json_pack(
 		"{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:I, s:{s:s, s:i, s:n, s:s}, s:n, s:n, s:[{s:s, "
-		"s:s, s:s, s:i, s:s, s:i, s:n, s:s, s:n, s:n}], s:I, s:n, s:n, s:b}",
+		"s:s, s:s, s:i, s:s, s:i, s:n, s:s, s:n, s:n}], s:I, s:n, s:n, s:b, s:n}",
 		"name", "q", "ready", 2, "blocked", 0, "delayed", 1, "retrying", 0, "in_flight", 1, "dead", 1, "sent",
 		5, "recent", "acknowledged", 0, "failed", 1, "last_failed_at_ms",
 		(json_int_t)int_at(a, "/items/0/last_failed_at_ms"), "last_failed", "id", "dead", "receives", 1,
 		"worker", "reason", "why", "most_failed", "hanging", "findings", "kind", "dead_letters", "severity",
 		"warning", "name", "q", "value", 1, "unit", "messages", "count", 1, "message_id", "detail",
 		"1 dead letter waits for a redrive or a purge", "since_at_ms", "until_ms", "oldest_ready_ms",
-		(json_int_t)oldest_ms, "oldest_blocked_ms", "next_schedule_at_ms", "paused", 1);
+		(json_int_t)oldest_ms, "oldest_blocked_ms", "next_schedule_at_ms", "paused", 1, "paused_until_ms");
 	assert_true(json_equal(json_at(a, "/items/0"), wanted));
 	json_decref(wanted);
 	assert_status(post("/purge", NULL, NULL), 200);

@@ -53,6 +53,15 @@ TEST(a_group_that_is_paused)
 	wakes_once();
 }
 
+TEST(a_queue_that_is_paused)
+{
+	configure("{}");
+	send_two("");
+	assert_status(http(client, "POST", "/queues/q/pause", "{\"for_ms\":800}"), 200);
+	wakes_once();
+	assert_false(bool_at(http(client, "GET", "/queues/q", NULL), "/settings/paused"));
+}
+
 TEST(a_queue_that_spent_its_rate)
 {
 	configure("{\"rate\":{\"limit\":1,\"window_ms\":800,\"burst\":1}}");

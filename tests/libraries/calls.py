@@ -513,6 +513,7 @@ def test_settings_schedules_policies():
     taken = queue.receive()
     queue.delete_message("one", in_flight=True)
     assert taken.id == "one" and not taken.acknowledge() and taken.lost
+    assert queue.pause(60000)["paused_until_ms"] and queue.pause()["paused"] and not queue.resume()["paused"]
     assert queue.pause_group("tenant-7", 60000)["reason"] == "paused"
     assert [(each["group"], each["reason"]) for each in queue.groups()] == [("tenant-7", "paused")]
     assert queue.resume_group("tenant-7")["reason"] is None

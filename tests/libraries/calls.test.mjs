@@ -450,6 +450,9 @@ describe('calls', { concurrency: 20 }, () => {
     assert.equal((await thrown(client.getPolicy('policy-0'))).error.code, 'not_found');
     await queue.deleteSchedule('nightly');
     assert.equal((await queue.schedules().next()).done, true);
+    assert.ok((await queue.pause(60000)).pausedUntilMs > 0);
+    assert.equal((await queue.pause()).pausedUntilMs, null);
+    assert.equal((await queue.resume()).paused, false);
     const paused = await queue.pauseGroup('tenant-7', 60000);
     assert.deepEqual([paused.group, paused.reason], ['tenant-7', 'paused']);
     const groups = [];

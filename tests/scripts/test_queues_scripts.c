@@ -470,6 +470,7 @@ TEST(another_layout_is_refused)
 		{ &queue_group_redrive_script, ARGS("none", "-1", "", "0") },
 		{ &queue_group_purge_script, ARGS("none", "", "", "0") },
 		{ &queue_group_pause_script, ARGS("none", "1000") },
+		{ &queue_pause_script, ARGS("1000") },
 		{ &queue_group_resume_script, ARGS("none") },
 		{ &queue_group_list_script, ARGS("", "10") },
 		{ &queue_message_redrive_script, ARGS("0", "dead") },

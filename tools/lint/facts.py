@@ -17,6 +17,8 @@ WITHOUT_KEY = {
     "lock_hold",
     "fence_check",
     "queue_delivery_list_extend",
+    "queue_pause",
+    "queue_resume",
     "queue_group_pause",
     "queue_group_resume",
     "name_index_rebuild",

@@ -6,7 +6,18 @@ import { duration, number, parseDuration, plural } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { messagesOf } from './messages.js';
 import { SPANS } from './plot.js';
-import { actions, asListed, commands, make, runAll, settingsOf, STATES, total, words } from './queue_actions.js';
+import {
+	actions,
+	asListed,
+	commands,
+	make,
+	pauseWords,
+	runAll,
+	settingsOf,
+	STATES,
+	total,
+	words,
+} from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
 import { dueOrExpiry, schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
@@ -59,7 +70,7 @@ export function openOne(page, name, state) {
 		},
 	)(() => latest);
 	const how = commands();
-	const badge = el('span', { class: 'badge paused', hidden: true }, 'paused: it delivers no message');
+	const badge = el('span', { class: 'badge paused', hidden: true });
 	const about = facts('Queue');
 	const settings = settingsOf(page, name);
 	const past = historyOf(page, at, PLOTS);
@@ -109,6 +120,7 @@ export function openOne(page, name, state) {
 		if (!queue) return;
 		latest = asListed(queue);
 		badge.hidden = !latest.paused;
+		setText(badge, `${pauseWords(latest)}: it delivers no message`);
 		bar.update(latest);
 		how.show(latest, tabs.chosen());
 		tabs.show(queue);

@@ -2,7 +2,7 @@
 import { path } from './api.js';
 import { askUser, durationField } from './dialog.js';
 import { el, facts, keyed } from './dom.js';
-import { exactDuration, number, parseDuration, plural } from './format.js';
+import { exactDuration, expiry, number, parseDuration, plural } from './format.js';
 import { sample } from './sample.js';
 
 export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
@@ -15,6 +15,10 @@ export const make = (name) => ['POST', path('queues', name, 'messages'), { body:
 
 /** A queue as the list has it, for the buttons. */
 export const asListed = (queue) => ({ ...queue, paused: queue.settings.paused });
+
+/** Of a queue that is paused: until when. */
+export const pauseWords = ({ paused_until_ms: until }) =>
+	until === null ? 'paused' : `paused, ends ${expiry(until)}`;
 
 /** Buttons for a queue. */
 export function actions(page) {

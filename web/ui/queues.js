@@ -6,7 +6,7 @@ import { listing } from './listing.js';
 import { now } from './now.js';
 import { openMessage } from './messages.js';
 import { openOne } from './queue.js';
-import { actions, make, STATES, words } from './queue_actions.js';
+import { actions, make, pauseWords, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';
 import { dueOrExpiry, isLate, openSchedules } from './schedules.js';
 import { table } from './table.js';
@@ -116,13 +116,14 @@ async function sumsOfAll(page) {
 /** The name, and whether the queue is paused. */
 function heading() {
 	const link = el('a');
-	const badge = el('span', { class: 'badge paused' }, 'paused');
+	const badge = el('span', { class: 'badge paused' });
 	return {
 		node: el('span', {}, link, ' ', badge),
 		update(queue) {
 			setText(link, queue.name);
 			link.setAttribute('href', route('queues', queue.name));
 			badge.hidden = !queue.paused;
+			setText(badge, pauseWords(queue));
 		},
 	};
 }

@@ -698,6 +698,8 @@ class QueueState(TypedDict):
     next_schedule_at_ms: Optional[int]
     """When the first schedule is due; null if there are no schedules. If the instant has passed,
     its message is made by the next receive, or after the pause."""
+    paused_until_ms: Optional[int]
+    """When the pause ends; null if the queue is not paused, or until it is resumed."""
     settings: QueueSettings
 
 
@@ -831,6 +833,15 @@ class ScheduleRun(TypedDict):
     """The schedule's id."""
     message_id: str
     """The id of the message."""
+
+
+class QueuePause(TypedDict):
+    name: str
+    """The queue's name."""
+    paused: bool
+    """Whether the queue is paused."""
+    paused_until_ms: Optional[int]
+    """When the pause ends; null if the queue is not paused, or until it is resumed."""
 
 
 GroupReason = Literal["in_flight", "backoff", "limited", "paused"]

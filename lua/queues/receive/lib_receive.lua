@@ -36,7 +36,7 @@ local function receive_look(number)
   queue.ends = queue.delivered:sub(17)
   queue.members, queue.flight, queue.states, queue.taken = {}, {}, {}, 0
   queue.is_awaited = (seen.waiters or redis.call('ZCARD', keys[WAITERS])) > 0
-  queue.is_paused, queue.schedule_at = settings[1] == '1', tonumber(settings[4] or math.huge)
+  queue.is_paused, queue.schedule_at = pause_end(settings[1]) > now, tonumber(settings[4] or math.huge)
   queue.fires = not queue.is_paused and queue.schedule_at <= now
   local unholds = false
   if settings[6] or settings[7] then

@@ -71,7 +71,8 @@ if is_one and visibility_ms >= 0 and (settings[5] or LAYOUT) == LAYOUT and not s
   known.due = redis.call('ZCOUNT', KEYS[DELAYED], '-inf', instant)
   known.back = redis.call('ZCOUNT', KEYS[FLIGHT], '0', instant)
   known.waiters = redis.call('ZCARD', KEYS[WAITERS])
-  local is_quiet = known.due == 0 and known.back == 0 and known.waiters == 0 and settings[1] ~= '1'
+  local is_quiet = known.due == 0 and known.back == 0 and known.waiters == 0
+    and (settings[1] or '0') <= instant and settings[1] ~= '1' -- it is not paused
     and settings[3] and settings[3] > instant and not (settings[4] and settings[4] + 0 <= now)
   known.page = is_quiet and redis.call('ZRANGE', KEYS[READY], '0', format('%d', most - 1)) or nil
   local page, count = known.page, known.page and #known.page or 0

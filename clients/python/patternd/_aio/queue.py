@@ -302,6 +302,14 @@ class Queue:
         """The workers that received in the last hour, or have messages of the queue."""
         return await self._ask("GET", self._path + "/workers")
 
+    async def pause(self, for_ms: Optional[int] = None) -> types.QueuePause:
+        """Delivers nothing for so long, or until `resume()`. A longer pause stays."""
+        return await self._ask("POST", self._path + "/pause", given(for_ms=for_ms))
+
+    async def resume(self) -> types.QueuePause:
+        """Ends the pause of the queue."""
+        return await self._ask("POST", self._path + "/resume")
+
     async def pause_group(self, group: str, for_ms: int) -> types.QueueGroupResult:
         """Delivers nothing of a group for so long."""
         return await self._ask("POST", self._path + path_of("groups", group, "pause"), {"for_ms": for_ms})
