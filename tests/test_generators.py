@@ -122,6 +122,11 @@ WRONG = [
         r":\d+: .*name: x-logged is for a text in a body",
     ),
     (
+        "{type: object, maxProperties: 2,",
+        "{type: object, x-max-bytes: 9, maxProperties: 2,",
+        r":\d+: .*stack_push.counts: x-max-bytes of an object is for texts",
+    ),
+    (
         "{n: {type: integer,",
         "{m: {type: string, x-max-bytes: 9}, n: {type: integer, x-per: m,",
         r":\d+: .*stack_push_part.n: x-per must name an integer behind it in the body",

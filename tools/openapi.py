@@ -12,7 +12,8 @@ The handler then gets `reset_x` beside `has_x`, and neither if the member is abs
 optional members, a null in a body of POST or PUT counts as absent, unless they are any JSON.
 
     x-name: true        the string follows the rule of names
-    x-max-bytes         its largest length in bytes
+    x-max-bytes         its largest length in bytes; of an object of texts: of all names and values
+                        together
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused
     x-effect            reads | writes, one per operation
@@ -228,12 +229,15 @@ class Contract:
                 for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
             ]
             is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h declares this type
+            if "x-max-bytes" in s and not is_text:
+                fail(where, "x-max-bytes of an object is for texts")
             pair = self.struct(entry, fields, "text_pair" if is_text else None)
             f.update(
                 kind="FIELD_MAP",
                 inner=pair["fields"],
                 ctype="struct text_pairs " if is_text else f"struct {{ size_t count; struct {entry} *items; }} ",
-                extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, ",
+                extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, "
+                f".most_bytes = {s.get('x-max-bytes', 0)}, ",
             )
         elif kind == "object":
             inner = self.struct(f"{prefix}_{f['member']}", self.properties(f"{prefix}_{f['member']}", s))

@@ -50,6 +50,7 @@ CONSTANTS = [
     ("addresses of `--listen`", "service/net/listener_address.h", "LISTENER_ADDRESSES_MAX", "addresses"),
     ("the prefix of keys", "service/process/config.c", "MAX_PREFIX", "bytes"),
     ("open requests of push", "service/outbound/outbound.h", "OUTBOUND_MOST", "requests"),
+    ("a sender's header in a push, percent-encoded", "handlers/push/push_job.c", "VALUE_MAX", "bytes"),
     ("the header of an answer to a push", "service/outbound/outbound.h", "OUTBOUND_HEAD_MAX", "bytes"),
     ("the body of an answer to a push", "service/outbound/outbound.c", "BODY_READ_MAX", "bytes"),
     ("the body of an answer to a push, as a result", "service/outbound/outbound.h", "OUTBOUND_BODY_MAX", "bytes"),

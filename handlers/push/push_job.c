@@ -9,7 +9,11 @@
 #include "core/percent.h"
 #include "json/out.h"
 
-enum { OWN_HEADERS = 12, SIGNATURE_HEADERS = 3 };
+enum {
+	OWN_HEADERS = 12,
+	SIGNATURE_HEADERS = 3,
+	VALUE_MAX = 8 * 1024 /* servers accept few longer lines, and refuse the whole request with them */
+};
 
 static struct text copy_of(struct push_job *j, struct text t)
 {
@@ -62,10 +66,13 @@ static void add_number(struct push_job *j, const char *name, int64_t value)
 	add(j, name, text_of_int(value, digits));
 }
 
+/* Adds the sender's headers, but leaves out a value that is too long for HTTP. */
 static void add_senders(struct push_job *j, const struct json *headers)
 {
 	for (const struct json *h = headers ? headers->first : NULL; h; h = h->next) {
 		struct text name = encoded(j, h->key), value = encoded(j, h->text);
+		if (value.len > VALUE_MAX)
+			continue;
 		j->headers[j->header_count++] = line_of(j, "Patternd-Header-", name.at, value);
 	}
 }

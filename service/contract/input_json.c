@@ -1,5 +1,6 @@
 #include "contract/input_json.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "contract/synonym.h"
@@ -241,7 +242,7 @@ static bool store_many(struct validation *v, const struct field *field, const st
 	bool is_map = field->kind == FIELD_MAP, ok = true;
 	struct input_array many = { .count = value->count };
 	const struct field *of = field->fields; /* describes an item; in a map its key, then its value */
-	size_t i = 0;
+	size_t i = 0, bytes = 0;
 
 	if ((int64_t)many.count < field->low || (int64_t)many.count > field->high)
 		return value_count_error(v, at, P_OUT_OF_RANGE, field, is_map ? "member" : "item", many.count);
@@ -257,7 +258,13 @@ static bool store_many(struct validation *v, const struct field *field, const st
 			ok = store_json(v, of, &here, one, item) && ok;
 		if (field->distinct && has_duplicate(value, one))
 			ok = validation_error(v, &here, P_INVALID_VALUE, "is a duplicate");
+		if (is_map && one->kind == JSON_IS_TEXT)
+			bytes += one->key.len + one->text.len;
 	}
+	if (field->most_bytes && bytes > field->most_bytes)
+		ok = validation_error(v, at, P_OUT_OF_RANGE,
+				      "must have at most %" PRIu32 " bytes, all names and values together, not %zu",
+				      field->most_bytes, bytes);
 	memcpy(slot, &many, sizeof(many));
 	return ok;
 }

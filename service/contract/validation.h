@@ -8,7 +8,7 @@
 #include "request/answer.h"
 #include "request/operation.h"
 
-enum { VALIDATION_ERRORS_MAX = 16, VALIDATION_POINTER_BYTES = 256, VALIDATION_DETAIL_BYTES = 192 };
+enum { VALIDATION_ERRORS_MAX = 16, VALIDATION_POINTER_BYTES = 320, VALIDATION_DETAIL_BYTES = 192 };
 
 /*
  * The place of a value. It is a chain on the stack, which becomes text only if something is wrong.

@@ -24,7 +24,7 @@ enum {
 	MAX_REQUEST_ID_BYTES = 128,
 	MAX_IDEMPOTENCY_KEY_BYTES = 200,
 	MIN_IDEMPOTENCY_TTL_MS = 1000,
-	BODY_BESIDE_VALUE = 64 * 1024
+	BODY_BESIDE_VALUE = 128 * 1024 /* the headers of a message, escaped, and all other members */
 };
 
 void precheck_begin(struct precheck *p, struct request *req, const char *version)
@@ -208,7 +208,7 @@ static bool check_body(struct precheck *p)
 	if (p->body_len > precheck_max_body()) {
 		answer_problem(
 			p->req, P_BODY_TOO_LARGE,
-			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 64 KiB more",
+			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 128 KiB more",
 			p->body_len, precheck_max_body());
 		return false;
 	}

@@ -171,7 +171,7 @@ static void run(struct client *c)
 		else
 			answer_problem(
 				req, P_BODY_TOO_LARGE,
-				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 64 KiB more",
+				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 128 KiB more",
 				precheck_max_body());
 		return;
 	}

@@ -67,6 +67,7 @@ struct field {
 	bool distinct;       /* FIELD_ARRAY: all items differ */
 	bool nullable;       /* in a body: null resets it to the default; the bool reset_<name> follows has_<name> */
 	bool null_is_absent; /* in a body: null is the same as no member */
+	uint32_t most_bytes; /* FIELD_MAP of texts: of all names and values together; 0: no limit */
 };
 static_assert(sizeof(struct field) <= 64, "a field descriptor is larger than a cache line");
 

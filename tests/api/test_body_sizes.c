@@ -1,11 +1,11 @@
 /*
- * Any JSON value may be as large as --max-body-bytes allows, and its request may have up to 64 KiB
+ * Any JSON value may be as large as --max-body-bytes allows, and its request may have up to 128 KiB
  * more. Each operation that accepts a JSON value is tested at both limits, and one byte beyond.
  */
 #include "../support/stage.h"
 #include "test.h"
 
-enum { MIB = 1048576, AROUND = 65536 };
+enum { MIB = 1048576, AROUND = 131072, WAITING = 65536 };
 
 static const struct taker {
 	const char *method, *target, *before, *after; /* the value goes between */
@@ -67,7 +67,7 @@ static void a_value_may_have_all_that_is_allowed(void **state)
 
 TEST_ROWS(a_value_may_have_all_that_is_allowed, takers, before);
 
-static void a_request_may_have_64_kib_more(void **state)
+static void a_request_may_have_128_kib_more(void **state)
 {
 	const struct taker *t = *state;
 	char *most = value_of(STRING, MIB);
@@ -81,14 +81,14 @@ static void a_request_may_have_64_kib_more(void **state)
 	client_forget(client);
 }
 
-TEST_ROWS(a_request_may_have_64_kib_more, takers, before);
+TEST_ROWS(a_request_may_have_128_kib_more, takers, before);
 
 /* A request that waits may have only 64 KiB in all, since its body stays in memory until then. */
 TEST(a_request_that_waits_may_have_64_kib)
 {
 	static const struct taker waits = { "POST", "/locks/l", "{\"wait_ms\":1,\"metadata\":", "}", "", 201 };
 	size_t around = strlen(waits.before) + strlen(waits.after) + 2;
-	char *most = value_of(STRING, AROUND - around);
+	char *most = value_of(STRING, WAITING - around);
 
 	assert_status(give(&waits, most, 0), 201);
 	struct answer a = give(&waits, most, 1);

@@ -6,6 +6,7 @@
 #define OWN TRACE("00", ID, "b7ad6b7169203331")
 #define REQUESTS TRACE("00", "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 #define HEADER "traceparent: "
+#define SCHEDULE "/queues/q/schedules/s"
 #define ZEROS "0000000000000000"
 
 enum { SEQUENCE = 16 };
@@ -139,39 +140,123 @@ TEST(a_traceparent_of_another_form_is_refused)
 	assert_counts(0, 0, 0, 0);
 }
 
-/* Sends `count` headers, with names of `name_len` and values of `value_len` bytes. */
-static struct answer send_headers(int count, int name_len, int value_len)
+/* Headers with names of `name_len` and values of `value_len` bytes; the caller frees the text. */
+static char *headers_of(int count, int name_len, int value_len)
 {
-	static char body[16384];
-	char *at = body + sprintf(body, "{\"body\":1,\"headers\":{");
+	char *text = malloc((size_t)count * (size_t)(name_len + value_len + 6) + 3), *at = text + sprintf(text, "{");
 
 	for (int i = 0; i < count; i++)
 		at += sprintf(at, "%s\"%0*d\":\"%0*d\"", i ? "," : "", name_len, i, value_len, 0);
-	strcpy(at, "}}");
-	return send_body(body);
+	strcpy(at, "}");
+	return text;
 }
 
-TEST(their_limits)
+/* Sends a message whose body, JSON text, is `body`, in a batch if `in_batch`. */
+static struct answer send_with(const char *headers, const char *body, bool in_batch)
 {
-	assert_status(send_headers(16, 64, 256), 201);
-	struct answer a = receive(NULL);
-	assert_int_equal(json_object_size(json_at(a, "/messages/0/headers")), 16);
-	assert_problem(send_headers(1, 65, 1), 400, "out_of_range", "none");
+	char *text = NULL;
+
+	assert_true(asprintf(&text, "%s{\"body\":%s,\"headers\":%s}%s", in_batch ? "{\"messages\":[" : "", body,
+			     headers, in_batch ? "]}" : "") > 0);
+	struct answer a = send_body(text);
+	free(text);
+	return a;
 }
 
-/* A message whose body has `--max-body-bytes` still has room for its trace. */
+/* A name has at most 256 bytes; names and values have at most 64 KiB together. */
+static const struct limits {
+	const char *name;
+	int count, name_len, value_len;
+	const char *pointer; /* of the error; NULL: they are stored */
+} limits[] = {
+	{ "many", 16, 256, 3840, NULL },
+	{ "one", 1, 1, 65535, NULL },
+	{ "a byte more", 1, 1, 65536, "/headers" },
+	{ "a byte more in 16", 16, 256, 3841, "/headers" },
+	{ "a value", 1, 1, 65537, "/headers/0" },
+	{ "a name", 1, 257, 1, NULL },
+	{ "too many", 17, 2, 1, "/headers" },
+};
+
+static void their_limits(void **state)
+{
+	const struct limits *l = *state;
+	char *headers = headers_of(l->count, l->name_len, l->value_len), pointer[64];
+	bool fits = l->name_len <= 256 && !l->pointer;
+
+	for (int in_batch = 0; in_batch < 2; in_batch++) {
+		struct answer a = send_with(headers, "1", in_batch);
+		if (fits) {
+			assert_status(a, 201);
+			assert_carried(l->name, json_at(receive(NULL), "/messages/0"), "", headers);
+			continue;
+		}
+		assert_problem(a, 400, "out_of_range", "none");
+		snprintf(pointer, sizeof(pointer), "%s%s", in_batch ? "/messages/0" : "", l->pointer ? l->pointer : "");
+		if (l->pointer)
+			assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
+	}
+	free(headers);
+	if (!fits)
+		assert_counts(0, 0, 0, 0);
+}
+
+TEST_ROWS(their_limits, limits, name);
+
+/* What counts is the text, not its JSON: \u0001 is one byte. */
+TEST(escaped_headers_count_as_texts)
+{
+	enum { MOST = 65535 };
+	char *headers = malloc(6 * MOST + 16), *at = headers + sprintf(headers, "{\"a\":\"");
+
+	for (int i = 0; i < MOST; i++)
+		at = stpcpy(at, "\\u0001");
+	strcpy(at, "\"}");
+	assert_status(send_with(headers, "1", false), 201);
+	assert_carried("escaped", json_at(receive(NULL), "/messages/0"), "", headers);
+	free(headers);
+}
+
+/* Long headers go wherever a message goes: a schedule, a replaced and a moved message, a list. */
+TEST(long_headers_are_kept_wherever_a_message_goes)
+{
+	char *headers = headers_of(16, 256, 3840), *body = NULL;
+
+	assert_true(asprintf(&body, "{\"every_ms\":3600000,\"body\":1,\"headers\":%s}", headers) > 0);
+	assert_status(http(client, "PUT", SCHEDULE, body), 201);
+	free(body);
+	assert_carried("schedule", http(client, "GET", SCHEDULE, NULL).json, "", headers);
+	assert_status(http(client, "POST", SCHEDULE "/run", NULL), 200);
+	assert_carried("its message", json_at(receive(NULL), "/messages/0"), "", headers);
+	assert_status(send_body("{\"body\":1,\"id\":\"a\",\"delay_ms\":60000}"), 201);
+	assert_true(asprintf(&body,
+			     "{\"body\":2,\"id\":\"a\",\"delay_ms\":60000,\"on_duplicate\":\"replace\",\"headers\":%s}",
+			     headers) > 0);
+	assert_status(send_body(body), 200);
+	free(body);
+	assert_carried("replaced", message("GET", "a", NULL).json, "", headers);
+	assert_carried("patched", message("PATCH", "a", "{\"delay_ms\":0}").json, "", headers);
+	assert_carried("received", json_at(receive(NULL), "/messages/0"), "", headers);
+	free(headers);
+}
+
+/* A message whose body has `--max-body-bytes` still has room for its trace and the most headers. */
 TEST(the_largest_body_has_room_for_them)
 {
 	enum { MOST = 1 << 20 };
-	char *body = malloc(MOST + 64), *end = body + sprintf(body, "{\"body\":\"");
+	char *headers = headers_of(16, 256, 3840), *body = malloc(MOST + 3), *text = NULL;
 
-	memset(end, 'x', MOST);
-	strcpy(end + MOST, "\"}");
-	assert_status(http(client, "POST", "/queues/q/messages", body, HEADER REQUESTS), 201);
-	free(body);
+	body[0] = '"';
+	memset(body + 1, 'x', MOST);
+	strcpy(body + 1 + MOST, "\"");
+	assert_true(asprintf(&text, "{\"body\":%s,\"headers\":%s}", body, headers) > 0);
+	assert_status(http(client, "POST", "/queues/q/messages", text, HEADER REQUESTS), 201);
 	struct answer a = receive(NULL);
 	assert_int_equal(strlen(text_at(a, "/messages/0/body")), MOST);
-	assert_carried("large", json_at(a, "/messages/0"), REQUESTS, "");
+	assert_carried("large", json_at(a, "/messages/0"), REQUESTS, headers);
+	free(headers);
+	free(body);
+	free(text);
 }
 
 /* Content that another program wrote into Redis is not a message; nothing of it is returned. */

@@ -142,10 +142,10 @@ static void sizes(const struct contract_operation *op, struct refusals *seen)
 	/* The daemon refuses by the header alone: no byte of the body is ever sent. */
 	struct answer a =
 		raw_exchange(r, op->method, target,
-			     "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n",
+			     "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 196609\r\n\r\n",
 			     2000);
 	if (op->body_schema)
-		must_refuse(seen, a, 413, "body_too_large", NULL, "a body of 131073 bytes");
+		must_refuse(seen, a, 413, "body_too_large", NULL, "a body of 196609 bytes");
 	else
 		must_refuse(seen, a, 400, "unexpected_body", NULL, "a body where none belongs");
 	raw_close(r);

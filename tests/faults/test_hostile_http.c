@@ -19,7 +19,7 @@
 #include "hostile_rows.h"
 #include "test.h"
 
-enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 2 * 65536 };
+enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 3 * 65536 };
 
 static struct redis_server redis;
 static struct daemon patternd;

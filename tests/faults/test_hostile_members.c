@@ -13,7 +13,7 @@
 /* The place in a body for JSON text that jansson would not write; see with_text. */
 #define MARK "@@mark@@"
 
-enum { BODY_LIMIT = 65536, TEXT_MAX = 4096 };
+enum { BODY_LIMIT = 65536, TEXT_MAX = 4096, KEY_MAX = 256 };
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -306,7 +306,7 @@ static void refuse_object(const struct walk *w, json_t *object, const json_t *in
 static json_t *map_of(size_t members, const char *key, const json_t *value)
 {
 	json_t *map = json_object();
-	char name[256];
+	char name[KEY_MAX + 16];
 
 	for (size_t i = 0; i < members; i++) {
 		snprintf(name, sizeof(name), i ? "%s%zu" : "%s", key, i);
@@ -322,9 +322,11 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 	const json_t *value_schema = contract_member(schema, "additionalProperties", NULL);
 	json_t *value = contract_value(value_schema);
 	size_t most = (size_t)json_integer_value(json_object_get(schema, "maxProperties"));
-	char below[256], long_key[202];
+	const json_t *key_schema = contract_member(schema, "propertyNames", NULL);
+	size_t key_most = (size_t)json_integer_value(json_object_get(key_schema, "x-max-bytes"));
+	char below[512], long_key[KEY_MAX + 2] = "";
 	/* A key that is not a name is a text of at least one byte. */
-	bool names = json_is_true(json_object_get(contract_member(schema, "propertyNames", NULL), "x-name"));
+	bool names = json_is_true(json_object_get(key_schema, "x-name"));
 
 	for (size_t i = 0; i < (names ? COUNT(bad_keys) : 1); i++) {
 		json_t *bad = map_of(1, bad_keys[i], value);
@@ -332,8 +334,8 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 		refuse_object(w, map, bad, names ? "invalid_name reserved_name" : "out_of_range", below);
 		json_decref(bad);
 	}
-	memset(long_key, 'k', sizeof(long_key) - 1);
-	long_key[sizeof(long_key) - 1] = '\0';
+	assert_in_range(key_most, 1, KEY_MAX);
+	memset(long_key, 'k', key_most + 1);
 	snprintf(below, sizeof(below), "%s/%s", pointer, long_key);
 	json_t *bad = map_of(1, long_key, value), *many = map_of(most + 1, "k", value), *none = json_object();
 	refuse_object(w, map, bad, names ? "invalid_name" : "out_of_range", below);

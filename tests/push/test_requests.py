@@ -105,6 +105,19 @@ def test_hostile_headers():
         app.check_once()
 
 
+def test_long_headers():
+    """A value that has more than 8 KiB as it is sent is left out, but nothing else."""
+    fits = {"n" * 256: "x" * 8192, "encoded": "€" * 910, "blanks": " " * 2730}
+    too_long = {"more": "x" * 8193, "more encoded": "€" * 911, "far more": "x" * 30000}
+    with App() as app, Daemon({"q": app}) as daemon:
+        request = push(daemon, app, "q", body={"n": 1}, headers=fits | too_long | {"last": "z"}, traceparent=TRACE)
+        assert senders(request) == fits | {"last": "z"}, {n: len(v) for n, v in senders(request).items()}
+        assert request.json == {"n": 1} and request.header("traceparent") == TRACE
+        request = push(daemon, app, "q", body=2, headers={"only": "x" * 65532})
+        assert senders(request) == {} and request.json == 2
+        app.check_once()
+
+
 def test_odd_names():
     """Names of queues and ids of messages may have odd characters."""
     queues = ["a b", "a/b", "../x", "ü", "q:1", "a%2Fb", "http://evil.example/", "x?y#z", "'", "\\", "[::1]:80"]

@@ -406,7 +406,7 @@ TEST(bodies)
 		{ "", "ok" }, /* none: input reports what is missing */
 		{ "Content-Type: text/plain", "ok" },
 		{ JSON "Content-Length: 66560", "ok" },
-		{ JSON "Content-Length: 66561", "body_too_large" },
+		{ JSON "Content-Length: 132097", "body_too_large" },
 		{ "Content-Length: 5", "unsupported_media_type" },
 		{ "Transfer-Encoding: chunked", "unsupported_media_type" },
 		{ "Content-Type: text/plain\nContent-Length: 5", "unsupported_media_type" },

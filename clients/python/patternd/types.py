@@ -47,8 +47,9 @@ class SendOptions(TypedDict, total=False):
     """The sender's trace (W3C Trace Context). If it is absent, the header `traceparent` of the
     request is used."""
     headers: Optional[Dict[str, str]]
-    """Short texts for the receiver beside the body, such as content type, tenant or tracing. Names
-    have at most 64 bytes, values at most 256."""
+    """Texts for the receiver beside the body, such as content type, tenant or tracing. Names have
+    at most 256 bytes. Names and values together have at most 64 KiB. A push leaves out a header
+    whose value, percent-encoded, has more than 8 KiB."""
     wait_room_ms: Optional[int]
     """The longest time to wait, in milliseconds, while the queue is full. Default: 0."""
     group: Optional[str]
@@ -100,8 +101,9 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     """The sender's trace (W3C Trace Context). If it is absent, the header `traceparent` of the
     request is used."""
     headers: Optional[Dict[str, str]]
-    """Short texts for the receiver beside the body, such as content type, tenant or tracing. Names
-    have at most 64 bytes, values at most 256."""
+    """Texts for the receiver beside the body, such as content type, tenant or tracing. Names have
+    at most 256 bytes. Names and values together have at most 64 KiB. A push leaves out a header
+    whose value, percent-encoded, has more than 8 KiB."""
 
 
 class BackoffRequest(TypedDict):
@@ -224,8 +226,9 @@ class ScheduleOptions(TypedDict, total=False):
     group: Optional[str]
     """The group of each message. If it is absent, the messages have no group."""
     headers: Optional[Dict[str, str]]
-    """Short texts for the receiver beside the body, such as content type, tenant or tracing. Names
-    have at most 64 bytes, values at most 256."""
+    """Texts for the receiver beside the body, such as content type, tenant or tracing. Names have
+    at most 256 bytes. Names and values together have at most 64 KiB. A push leaves out a header
+    whose value, percent-encoded, has more than 8 KiB."""
     overlap: Optional[Overlap]
     """`skip`: an instant makes no message while the previous one is ready, delayed or in flight; a
     dead letter does not count. `allow`: each instant makes a message. Default: skip."""
