@@ -195,6 +195,13 @@ export interface SendOptions extends MessageOptions, CallOptions {
   waitResultMs?: number | undefined;
   /** Waits for room in a queue with `maxMessages`. */
   waitRoomMs?: number | undefined;
+  /** 404 for a queue that does not exist, instead of creating it. */
+  mustExist?: boolean | undefined;
+}
+
+export interface SendManyOptions extends CallOptions {
+  /** 404 for a queue that does not exist, instead of creating it. */
+  mustExist?: boolean | undefined;
 }
 
 export interface Sent {
@@ -568,7 +575,10 @@ export class Queue {
   readonly name: string;
   send(body: unknown, options?: SendOptions): Promise<Sent>;
   /** Up to 100 messages, all or none. */
-  sendMany(messages: readonly (MessageOptions & { body: unknown })[], options?: CallOptions): Promise<Sent[]>;
+  sendMany(
+    messages: readonly (MessageOptions & { body: unknown })[],
+    options?: SendManyOptions,
+  ): Promise<Sent[]>;
   /**
    * Works the queue until it is stopped: runs `handler` for `concurrency` messages at once. What it
    * returns becomes the result; when it throws, the message is rejected with that as its reason.

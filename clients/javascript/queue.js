@@ -19,8 +19,9 @@ export class Queue {
     return (await this.#send([{ ...options, body }], (rows) => rows[0], { signal, timeoutMs }))[0];
   }
 
-  sendMany(messages, options = undefined) {
-    return this.#send(messages, (rows) => ({ messages: rows }), options);
+  sendMany(messages, { mustExist = false, ...options } = {}) {
+    const rest = mustExist ? { must_exist: true } : {};
+    return this.#send(messages, (rows) => ({ messages: rows, ...rest }), options);
   }
 
   /** A message without an id gets one, by which it is stored once: no Idempotency-Key is needed. */

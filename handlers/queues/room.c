@@ -26,7 +26,7 @@ bool queue_room_begin(struct request *req, struct text queue, int64_t wait_ms, s
 	return true;
 }
 
-void queue_room_call(struct request *req, struct call *c)
+void queue_room_call(struct request *req, struct call *c, const char *before)
 {
 	static const char *const parts[] = { NULL };
 	static const struct ticket_queue queue = { &queue_room_leave_script, parts };
@@ -34,8 +34,10 @@ void queue_room_call(struct request *req, struct call *c)
 	struct text ticket = w ? wait_ticket(req, &queue, w->tail) : TEXT("");
 
 	if (ticket.len)
-		call_text(c, arena_printf(&req->arena, "room %s %" PRId64 " %" PRId64, ticket.at, wait_left_ms(req),
-					  wait_queued_us(req)));
+		call_text(c, arena_printf(&req->arena, "%s%sroom %s %" PRId64 " %" PRId64, before, *before ? " " : "",
+					  ticket.at, wait_left_ms(req), wait_queued_us(req)));
+	else if (*before)
+		call_string(c, before);
 }
 
 void queue_room_left(struct request *req)

@@ -14,8 +14,11 @@
  * with 0 it never waits. False: the request was answered.
  */
 bool queue_room_begin(struct request *req, struct text queue, int64_t wait_ms, size_t messages);
-/* Adds the last argument of queue_message_send, if the request may wait. */
-void queue_room_call(struct request *req, struct call *c);
+/*
+ * Adds the last argument of queue_message_send, if the request may wait. `before` is the option
+ * before it, or "".
+ */
+void queue_room_call(struct request *req, struct call *c, const char *before);
 /* Call it in a `done`, when there was room, or the attempt was refused for another reason. */
 void queue_room_left(struct request *req);
 /*

@@ -154,6 +154,10 @@ static void on_attempted(struct request *req, const struct reply *r)
 		call_send(queue_call(req, &queue_settle_script, in->name), on_settled);
 		return;
 	}
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_ABSENT) {
+		handler_answer_missing(req, "queue", in->name);
+		return;
+	}
 	if (in->wait_room_ms > 0)
 		queue_room_left(req);
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL)
@@ -170,15 +174,18 @@ static struct call *send_call(struct request *req, struct text queue, bool any_s
 	return queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue);
 }
 
-/* Adds the last argument, and sends the call. */
+/* Adds the last argument, if the request has an option for it, and sends the call. */
 static void send_off(struct request *req, struct call *c)
 {
 	const struct queue_message_send_input *in = req->input;
+	const char *exists = in->must_exist ? "exists" : "";
 
 	if (in->wait_result_ms > 0)
-		call_string(c, "results");
+		call_string(c, in->must_exist ? "exists results" : "results");
 	else if (in->wait_room_ms > 0)
-		queue_room_call(req, c);
+		queue_room_call(req, c, exists);
+	else if (in->must_exist)
+		call_string(c, exists);
 	call_send(c, on_attempted);
 }
 

@@ -5,16 +5,17 @@
 --       options: priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1:
 --       delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's),
 --       backoff ('': the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group
---       ('': none). After a single message: 'results' when its result is awaited. After all
---       messages: 'room' when the sender may wait for room, and, after blanks, its ticket
---       (lib/waiters.lua), how long it may still wait, ms (0: this is its last try), and how long
---       it has waited, us
+--       ('': none). After all messages, in one argument and separated by blanks: 'exists' when the
+--       queue must exist; 'results' when the result of a single message is awaited; 'room' when the
+--       sender may wait for room, and its ticket (lib/waiters.lua), how long it may still wait, ms
+--       (0: this is its last try), and how long it has waited, us
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
 --@reply -4 unsettled
+--@reply -5 absent
 --@shape queue_sent: id text, outcome int, deliver_at_ms int
 -- The outcome of the reply is how many were stored. The outcome of a message is 0 stored, 1 kept (a
 -- duplicate) or 5 kept_dead (of a dead letter); for queue_message_supersede also 2 replaced, 3
@@ -28,15 +29,19 @@
 -- duplicates. is_waiting is 1 for a sender that still waits; it should try again at look_at_ms
 -- (-1: when it is notified).
 -- unsettled: there may be room once queue_settle has been called; nothing is stored.
+-- absent: the queue must exist, and does not; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@idempotent
 --@plain
 -- Messages without options for a queue that exists, without rules, and without a waiting receiver.
 -- One that is sent alone may have an id and a delay.
 local given, given_options = ARGV[1], ARGV[3]
-local is_plain, is_alone = #ARGV % 3 == 0, #ARGV == 3
+local is_plain, is_alone, count = #ARGV % 3 == 0, #ARGV == 3, #ARGV
+if not is_plain and ARGV[count] == 'exists' then -- a queue that has messages exists
+  is_plain, is_alone, count = true, count == 4, count - 1
+end
 local delay_ms = is_alone and #given_options > 1 and given_options:match('^%d\t(%d+)\t%-1\t0\t0\t\t\t$')
-for i = 3, is_plain and #ARGV or 0, 3 do
+for i = 3, is_plain and count or 0, 3 do
   is_plain = is_plain and (#ARGV[i] == 1 or delay_ms) and #ARGV[i - 1] + #ARGV[i - 2] < SMALL - 100
     and (ARGV[i - 2] == '' or is_alone)
 end
@@ -50,7 +55,7 @@ if is_plain and known.waiters == 0 then
   if given ~= '' or delay_ms then
     options = '\t0\t0\t' .. given .. '\t\t\n'
   end
-  for i = 1, #ARGV, 3 do
+  for i = 1, count, 3 do
     local priority, seq, n = delay_ms and given_options:sub(1, 1) or ARGV[i + 2], format('%d', last + 1), #members
     last = last + 1
     fields[n + 1], fields[n + 2] = seq, instant .. priority .. options .. ARGV[i + 1]
@@ -58,19 +63,19 @@ if is_plain and known.waiters == 0 then
     ids[#ids + 1] = given ~= '' and given or seq
     answer[#answer + 1] = { ids[#ids], 0, at }
   end
-  local count, n, is_free = #ids, #fields, given == '' or #given ~= 16 or given:find('%D')
+  local n, is_free = #fields, given == '' or #given ~= 16 or given:find('%D')
   for _, holder in ipairs(redis.call('HMGET', KEYS[IDS], unpack(ids))) do
     is_free = is_free and not holder
   end
   if is_free and (given == '' or not redis.call('ZMSCORE', KEYS[DONE], given)[1]) then
     fields[n + 1], fields[n + 2], fields[n + 3] = 'seq', format('%d', last), 'sent'
-    fields[n + 4] = format('%d', (known[2] or 0) + count)
+    fields[n + 4] = format('%d', (known[2] or 0) + #ids)
     redis.call('ZADD', KEYS[at > now and DELAYED or READY], unpack(members))
     redis.call('HSET', KEYS[QUEUE], unpack(fields))
     if given ~= '' then
       redis.call('HSET', KEYS[IDS], given, fields[1])
     end
-    answer[1] = count
+    answer[1] = #ids
     reply = answer
   end
 end
@@ -80,9 +85,11 @@ local is_awaited = (settings.waiters or redis.call('ZCARD', keys[WAITERS])) > 0
 check_layout(settings[3])
 local room_request
 if #ARGV % 3 == 1 then
-  room_request = ARGV[#ARGV]:match('^room (.*)$')
-  ARGV[#ARGV] = nil
-  if not room_request and not (settings[4] and settings[4]:find('^result_ms=[1-9]')) then
+  local more = table.remove(ARGV)
+  room_request = more:match('room (.*)$')
+  if more:find('^exists') and not settings[1] and redis.call('EXISTS', keys[QUEUE]) == 0 then
+    return { -5, now }
+  elseif more:find('results$') and not (settings[4] and settings[4]:find('^result_ms=[1-9]')) then
     return { -2, now }
   end
 end

@@ -8,6 +8,7 @@
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
 --@reply -4 unsettled
+--@reply -5 absent
 -- The outcome is how many had an effect. A message in flight is kept, unless the new one waits for
 -- its end ('a'). If the id of an acknowledged message is remembered, a message without on_duplicate
 -- is a duplicate, and any other message is stored. A dead letter is replaced, not extended; with
@@ -20,9 +21,11 @@ local reply = { 0, now }
 check_types()
 local room_request
 if #ARGV % 3 == 1 then
-  room_request = ARGV[#ARGV]:match('^room (.*)$')
-  ARGV[#ARGV] = nil
-  if not room_request and not (queue.rules_text and queue.rules_text:find('^result_ms=[1-9]')) then
+  local more = table.remove(ARGV)
+  room_request = more:match('room (.*)$')
+  if more:find('^exists') and redis.call('EXISTS', keys[QUEUE]) == 0 then
+    return { -5, now }
+  elseif more:find('results$') and not (queue.rules_text and queue.rules_text:find('^result_ms=[1-9]')) then
     return { -2, now }
   end
 end

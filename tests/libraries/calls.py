@@ -292,6 +292,19 @@ def test_a_wrong_address_is_named():
             until(lambda: hint in raised(Problem, call)[0].detail, f"{url}: {hint}")
 
 
+def test_a_send_may_need_its_queue():
+    queue = client.queue("absent")
+    for call in (
+        lambda: queue.send(1, must_exist=True),
+        lambda: queue.send_many([{"body": 1}], must_exist=True),
+        lambda: queue.send_many([{"body": 1}, {"body": 2}], must_exist=True),
+    ):
+        assert raised(Problem, call)[0].detail == "queue 'absent' does not exist"
+    queue.send_many([{"body": 1}, {"body": 2}], must_exist=False)
+    queue.send_many([{"body": 1}, {"body": 2}], must_exist=True)
+    assert queue.get()["ready"] == 4
+
+
 def test_the_receiver_is_named():
     queue = client.queue("named")
     queue.send_many({"body": n, "id": str(n)} for n in range(3))

@@ -404,6 +404,16 @@ describe('calls', { concurrency: 20 }, () => {
     assert.equal((await again).receives, 2);
   });
 
+  test('a send may need its queue', async () => {
+    const queue = client.queue('absent');
+    const isAbsent = { detail: "queue 'absent' does not exist" };
+    await assert.rejects(queue.send(1, { mustExist: true }), isAbsent);
+    await assert.rejects(queue.sendMany([{ body: 1 }, { body: 2 }], { mustExist: true }), isAbsent);
+    await queue.sendMany([{ body: 1 }, { body: 2 }]);
+    await queue.sendMany([{ body: 1 }, { body: 2 }], { mustExist: true });
+    assert.equal((await queue.get()).ready, 4);
+  });
+
   test('progress is shown; a delivery whose message is cancelled is lost', async () => {
     const queue = client.queue('cancelled');
     await queue.put({ resultMs: 60000 });

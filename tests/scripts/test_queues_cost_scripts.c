@@ -94,6 +94,17 @@ TEST(one_for_a_waiter_costs_no_more)
 	assert_cost(1, false, QUEUE_TICKET(DAEMON_A, 1, 1), (struct cost){ 6, 10, 5 });
 }
 
+TEST(a_queue_that_must_exist_costs_no_more)
+{
+	for (int i = 0; i < 2; i++) { /* the first loads the script, and finds no queue */
+		queue_message_send(&r, "q", (struct outgoing){ 0 });
+		commands();
+		run(&r, &queue_message_send_script, queue_keys("q"), ARGS("", "1", "4", "exists"));
+		assert_int_equal(outcome(&r), 1);
+	}
+	assert_int_equal(commands(), 6);
+}
+
 TEST(an_id_is_remembered)
 {
 	assert_cost(1, true, "", (struct cost){ 8, 10, 10 });

@@ -131,12 +131,16 @@ def lock_release(name: str, token: str, left_ms: float) -> Steps[bool]:
     return True
 
 
-def send(queue: str, messages: Iterable[Mapping[str, Any]], wait_ms: float = 0) -> Steps[list[SentMessage]]:
+def send(
+    queue: str, messages: Iterable[Mapping[str, Any]], wait_ms: float = 0, must_exist: bool = False
+) -> Steps[list[SentMessage]]:
     """A message without an id gets one, by which it is stored once: no key is needed."""
     rows = list(messages)
     batch = [{**row, "id": row.get("id") or uuid.uuid4().hex} for row in rows]
     # A single message is sent by itself: some options, such as wait_result_ms, are of one message.
-    body = batch[0] if len(batch) == 1 else {"messages": batch}
+    body: dict[str, Any] = batch[0] if len(batch) == 1 else {"messages": batch}
+    if must_exist:
+        body["must_exist"] = True
     sent = (yield Call("POST", path_of("queues", queue) + "/messages", body, key="", wait_ms=wait_ms)).body["messages"]
     return [told | {"duplicate": told["duplicate"] and bool(row.get("id"))} for told, row in zip(sent, rows)]
 

@@ -52,6 +52,9 @@ class SendOptions(TypedDict, total=False):
     whose value, percent-encoded, has more than 8 KiB."""
     wait_room_ms: Optional[int]
     """The longest time to wait, in milliseconds, while the queue is full. Default: 0."""
+    must_exist: Optional[bool]
+    """Answer 404 and store nothing, instead of creating the queue, when it does not exist. It
+    exists under the same conditions as for a receive with `must_exist`. Default: false."""
     group: Optional[str]
     """The group of the message. If it is absent, the message has no group. By the queue's `order`,
     groups take turns, or the messages of a group are delivered one after the other."""

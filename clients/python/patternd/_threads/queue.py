@@ -135,14 +135,20 @@ class Queue:
         """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
 
         `more`: its other members (group, deliver_at_ms, priority, ttl_ms, on_duplicate, headers,
-        traceparent). With `wait_result_ms` the answer waits for the message's end.
+        traceparent). With `wait_result_ms` the answer waits for the message's end. With
+        `must_exist`, a queue that does not exist raises a Problem, and is not created.
         """
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
         return (self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]
 
-    def send_many(self, messages: Iterable[types.OutgoingMessage]) -> list[types.SentMessage]:
-        """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}."""
-        return self._transport.run(_steps.send(self.name, messages))
+    def send_many(
+        self, messages: Iterable[types.OutgoingMessage], must_exist: bool = False
+    ) -> list[types.SentMessage]:
+        """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}.
+
+        With `must_exist`, a queue that does not exist raises a Problem, and is not created.
+        """
+        return self._transport.run(_steps.send(self.name, messages, must_exist=must_exist))
 
     def receive(
         self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000, worker: Optional[str] = None
