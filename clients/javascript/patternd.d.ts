@@ -177,6 +177,7 @@ export interface MessageOptions {
   deliverAtMs?: number | undefined;
   priority?: number | undefined;
   ttlMs?: number | undefined;
+  /** After so many deliveries it is a dead letter; 0: never. */
   maxReceives?: number | undefined;
   headers?: Record<string, string> | undefined;
   traceparent?: string | undefined;
@@ -297,6 +298,7 @@ export interface Rate {
 
 export interface QueueSettings {
   visibilityMs?: number | null | undefined;
+  /** 0: no message is dead, however often it is delivered. */
   maxReceives?: number | null | undefined;
   backoff?: Backoff | null | undefined;
   dedupeMs?: number | null | undefined;

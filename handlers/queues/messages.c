@@ -47,9 +47,10 @@ void queue_message_patch(struct request *req, const struct queue_message_patch_i
 		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms", "cannot be given together with delay_ms");
 		return;
 	}
-	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
+	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority && !in->has_max_receives &&
+	    !in->reset_max_receives) {
 		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms",
-				     "is required, unless deliver_at_ms or priority is given");
+				     "is required, unless deliver_at_ms, priority or max_receives is given");
 		return;
 	}
 	struct call *c = queue_call(req, &queue_message_patch_script, in->name);
@@ -57,6 +58,8 @@ void queue_message_patch(struct request *req, const struct queue_message_patch_i
 	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
 	queue_call_optional(c, in->has_deliver_at_ms, in->deliver_at_ms);
 	queue_call_optional(c, in->has_priority, in->priority);
+	queue_call_optional(c, in->has_max_receives || in->reset_max_receives,
+			    in->reset_max_receives ? 0 : queue_most_receives(in->max_receives));
 	call_send(c, on_changed);
 }
 

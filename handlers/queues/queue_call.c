@@ -113,6 +113,11 @@ void queue_call_receipt(struct request *req, struct call *c, struct text receipt
 	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
 }
 
+int64_t queue_most_receives(int64_t max_receives)
+{
+	return max_receives == 0 ? QUEUE_NEVER_DEAD : max_receives;
+}
+
 void queue_call_optional(struct call *c, bool has, int64_t value)
 {
 	call_int(c, has ? value : -1);

@@ -67,6 +67,13 @@ struct call *queue_look(struct request *req, struct text queue);
 /* Answers 404. */
 void queue_answer_no_message(struct request *req, struct text queue, struct text id);
 
+/*
+ * Returns the max_receives of a request as it is stored. For 0, which means never, that is a number
+ * that no message reaches. So scripts, also of older daemons, compare it as any other.
+ */
+#define QUEUE_NEVER_DEAD INT64_C(999999999999)
+int64_t queue_most_receives(int64_t max_receives);
+
 /* Adds an integer, or -1 when the field was not given. */
 void queue_call_optional(struct call *c, bool has, int64_t value);
 

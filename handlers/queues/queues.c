@@ -50,7 +50,8 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
 	out_object(o, "settings");
 	out_int(o, "visibility_ms", reply_int(r, at + QUEUE_SETTINGS_VISIBILITY_MS));
-	out_int(o, "max_receives", reply_int(r, at + QUEUE_SETTINGS_MAX_RECEIVES));
+	int64_t max_receives = reply_int(r, at + QUEUE_SETTINGS_MAX_RECEIVES);
+	out_int(o, "max_receives", max_receives < QUEUE_NEVER_DEAD ? max_receives : 0);
 	out_object(o, "backoff");
 	out_int(o, "base_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_BASE_MS));
 	out_int(o, "max_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_MAX_MS));
@@ -211,7 +212,7 @@ static void put(struct request *req)
 	struct call *c = queue_call(req, &queue_put_script, in->name);
 
 	call_int(c, in->visibility_ms);
-	call_int(c, in->max_receives);
+	call_int(c, queue_most_receives(in->max_receives));
 	call_change(c, in->has_backoff, true, in->backoff.base_ms);
 	call_change(c, in->has_backoff, true, in->backoff.max_ms);
 	call_int(c, in->dedupe_ms);
@@ -259,7 +260,7 @@ static void patch(struct request *req)
 	struct call *c = queue_call(req, &queue_put_script, in->name);
 
 	call_change(c, in->has_visibility_ms, in->reset_visibility_ms, in->visibility_ms);
-	call_change(c, in->has_max_receives, in->reset_max_receives, in->max_receives);
+	call_change(c, in->has_max_receives, in->reset_max_receives, queue_most_receives(in->max_receives));
 	call_change(c, in->backoff.has_base_ms, in->reset_backoff || in->backoff.reset_base_ms, in->backoff.base_ms);
 	call_change(c, in->backoff.has_max_ms, in->reset_backoff || in->backoff.reset_max_ms, in->backoff.max_ms);
 	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);

@@ -93,12 +93,14 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 	call_text(c, queue_content(req, m));
 	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives || supersedes(m) ||
 	    m->has_backoff_base_ms || m->has_backoff_max_ms || m->group.len)
-		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t%s",
+		call_text(c, arena_printf(&req->arena,
+					  "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%s\t%s",
 					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
 					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
 					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
-					  m->has_max_receives ? (int)m->max_receives : 0, backoff_of(req, m).at,
-					  on_duplicate_of(req, m).at, m->group.len ? m->group.at : ""));
+					  m->has_max_receives ? queue_most_receives(m->max_receives) : 0,
+					  backoff_of(req, m).at, on_duplicate_of(req, m).at,
+					  m->group.len ? m->group.at : ""));
 	else
 		call_int(c, m->priority);
 }

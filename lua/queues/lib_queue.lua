@@ -36,10 +36,10 @@
 --
 -- Field <sequence>: the content, which never changes. It has sent_at_ms (13 digits), priority (1
 -- digit) and a newline. If the sender gave one of the following, each is there before the newline,
--- after a tab: expires_at_ms (0: never), max_receives (0: the queue's), id ('': the sequence),
--- group ('': none), backoff ('': the queue's; or base_ms, a colon and max_ms, one of them empty if
--- it is the queue's). The body follows, as handlers/queues/queue_content.h describes it. Scripts do
--- not parse it: the daemon does.
+-- after a tab: expires_at_ms (0: never), max_receives (0: the queue's; 999999999999: never dead),
+-- id ('': the sequence), group ('': none), backoff ('': the queue's; or base_ms, a colon and
+-- max_ms, one of them empty if it is the queue's). The body follows, as
+-- handlers/queues/queue_content.h describes it. Scripts do not parse it: the daemon does.
 -- Field <sequence>s: the state, from the first delivery on; beside a content longer than SMALL,
 -- from the start. It has the nonce of the current delivery (16 characters, NO_NONCE when not in
 -- flight), visible_until_ms (13 digits), priority (1 digit), 'b' or '-' as in a member, and

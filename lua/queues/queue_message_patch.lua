@@ -1,8 +1,8 @@
--- queue_message_patch: changes the due time or the priority of a message, or both, unless the
--- message is in flight.
+-- queue_message_patch: changes the due time, the priority or the max_receives of a message, unless
+-- the message is in flight.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past means
---       now
+-- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority, 5 max_receives (0: the queue's); -1: not
+--       given. An instant in the past means now
 --@reply 1: message [queue_message]
 --@reply -1 absent
 --@reply -2 in_flight: visible_until_ms int
@@ -12,6 +12,7 @@
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@idempotent
 local id, delay_ms, deliver_at, priority = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local max_receives = tonumber(ARGV[5])
 local m, state = find_settled(id)
 if not m or state == 'expired' then
   return { -1, now }
@@ -30,6 +31,9 @@ if m.expires_at > 0 and m.at >= m.expires_at then
 end
 if priority ~= '-1' then
   m.priority = priority
+end
+if max_receives >= 0 then
+  m.max_receives = max_receives
 end
 put_due(m)
 commit()

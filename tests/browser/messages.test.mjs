@@ -307,6 +307,12 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
     rate: { limit: 25, window_ms: 60_000, burst: 5 },
     group_concurrency: null,
   });
+  await page.getByRole('button', { name: 'Edit settings' }).click();
+  await dialog.getByLabel('Receives until dead; 0: never', { exact: true }).fill('0');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await shows(page.locator('dd', { hasText: /^never dead$/ }));
+  assert.equal((await settings()).max_receives, 0);
+  await api(stage.url, 'PATCH', '/queues/mail', { max_receives: 3 });
   const empty = ['Rate: messages', 'Rate: per', 'Rate: at once', 'In flight at most', 'Policy', 'Key of the policy'];
   await save(Object.fromEntries(empty.map((label) => [label, ''])), { rate: null, concurrency: null, policy: null });
   stage.assertClean();

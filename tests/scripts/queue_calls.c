@@ -374,7 +374,7 @@ int64_t queue_message_patch(struct redis_server *r, const char *queue, const cha
 			    int64_t deliver_at_ms, int priority)
 {
 	run(r, &queue_message_patch_script, queue_keys(queue),
-	    ARGS(id, number(delay_ms), number(deliver_at_ms), number(priority)));
+	    ARGS(id, number(delay_ms), number(deliver_at_ms), number(priority), "-1"));
 	return outcome(r);
 }
 

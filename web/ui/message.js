@@ -14,8 +14,8 @@ export function progress({ progress: reported }) {
 	return `${reported.percent} %${reported.note === null ? '' : `: ${reported.note}`}`;
 }
 
-export const receives = (message, queue) =>
-	`${number(message.receives)} of ${number(queue.settings.max_receives)}`;
+export const receives = ({ receives: count }, { settings: { max_receives: most } }) =>
+	most ? `${number(count)} of ${number(most)}` : number(count);
 
 /**
  * {node, show(queue)} of the message with this id. offered(current) are the buttons for a message.

@@ -179,10 +179,10 @@ export function settingsOf(page, name) {
 		node: el('div', { class: 'card parted' }, shown.node, ...(page.write ? [el('div', {}, edit)] : [])),
 		show(queue) {
 			settings = queue.settings;
-			const { backoff, result_ms: result } = settings;
+			const { backoff, result_ms: result, max_receives: most } = settings;
 			shown.show([
 				['Visibility', exactDuration(settings.visibility_ms)],
-				['Receives until dead', number(settings.max_receives)],
+				['Receives until dead', most ? number(most) : 'never dead'],
 				['Backoff', `${exactDuration(backoff.base_ms)} to ${exactDuration(backoff.max_ms)}`],
 				['Ids remembered for', exactDuration(settings.dedupe_ms)],
 				['Dead letters kept for', exactDuration(settings.dead_retention_ms)],
@@ -229,7 +229,7 @@ function fieldsOf(settings) {
 		time('/visibility_ms', 'Visibility', { min: 1 }),
 		time('/dedupe_ms', 'Ids remembered for'),
 		time('/dead_retention_ms', 'Dead letters kept for'),
-		count('/max_receives', 'Receives until dead', { required: true }),
+		count('/max_receives', 'Receives until dead; 0: never', { required: true, min: 0 }),
 		time('/backoff/base_ms', 'First backoff'),
 		time('/backoff/max_ms', 'Longest backoff'),
 		...rate('/rate', 'Rate'),

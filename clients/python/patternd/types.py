@@ -24,8 +24,8 @@ class SendOptions(TypedDict, total=False):
     """How long after sending the message may still be delivered. If it is absent, there is no
     limit."""
     max_receives: Optional[int]
-    """After how many deliveries the message is dead. If it is absent, the queue's setting
-    applies."""
+    """After how many deliveries the message is dead; 0: never, unless it is rejected with `dead`.
+    If it is absent, the queue's setting applies."""
     backoff_base_ms: Optional[int]
     """The delay after the first failed delivery; it doubles with each further one. If it is absent,
     the queue's setting applies."""
@@ -81,8 +81,8 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     """How long after sending the message may still be delivered. If it is absent, there is no
     limit."""
     max_receives: Optional[int]
-    """After how many deliveries the message is dead. If it is absent, the queue's setting
-    applies."""
+    """After how many deliveries the message is dead; 0: never, unless it is rejected with `dead`.
+    If it is absent, the queue's setting applies."""
     backoff_base_ms: Optional[int]
     """The delay after the first failed delivery; it doubles with each further one. If it is absent,
     the queue's setting applies."""
@@ -162,7 +162,8 @@ class QueueOptions(TypedDict, total=False):
     visibility_ms: Optional[int]
     """How long no other receiver gets a delivered message; at most 12 h. Default: 30000."""
     max_receives: Optional[int]
-    """After how many deliveries a message is dead. Default: 25."""
+    """After how many deliveries a message is dead; 0 means never, unless it is rejected with
+    `dead`. Default: 25."""
     backoff: Optional[BackoffRequest]
     dedupe_ms: Optional[int]
     """How long an id stays known after its message was acknowledged. Default: 300000."""
@@ -328,7 +329,7 @@ class QueueSettingsPatch(TypedDict, total=False):
     visibility_ms: Optional[int]
     """How long no other receiver gets a delivered message; null resets it to 30000."""
     max_receives: Optional[int]
-    """After how many deliveries a message is dead; null resets it to 25."""
+    """After how many deliveries a message is dead; null resets it to 25, and 0 means never."""
     backoff: Optional[BackoffPatch]
     """The delay before a message is delivered again; null resets base_ms to 1000 and max_ms to
     600000."""
@@ -637,7 +638,8 @@ class QueueSettings(TypedDict):
     visibility_ms: int
     """How long no other receiver gets a delivered message."""
     max_receives: int
-    """After how many deliveries a message is dead."""
+    """After how many deliveries a message is dead; 0 if it never is, unless it is rejected with
+    `dead`."""
     backoff: Backoff
     dedupe_ms: int
     """How long an id stays known after its message was acknowledged."""

@@ -22,12 +22,13 @@ end
 -- "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). The random number is made of the
 -- nonce and the sequence of the delivery that failed (Knuth's multiplicative hash: a batch has one
 -- nonce). So a script that only reads computes the same delay as the script that settles the
--- delivery.
+-- delivery. It doubles at most 40 times: a message that is never dead may have any receives, and 0
+-- times infinity is not a number.
 local function backoff_ms(m)
   local base, most = m.backoff:match('^(%d*):(%d*)$')
   base = tonumber(base or '') or setting('backoff_base_ms')
   most = tonumber(most or '') or math.max(setting('backoff_max_ms'), base)
-  local whole = math.min(base * 2 ^ (m.receives - 1), most)
+  local whole = math.min(base * 2 ^ math.min(m.receives - 1, 40), most)
   local random = ((tonumber(m.nonce:sub(-8), 16) or 0) + m.seq:sub(-6) * 2654435761) % 4294967296
   return math.ceil(whole * (0.5 + random / 8589934592))
 end
