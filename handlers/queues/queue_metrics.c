@@ -11,7 +11,7 @@
 #include "queues/queue_content.h"
 
 enum {
-	STATES_AT = QUEUE_REJECTED + 1,
+	STATES_AT = QUEUE_DUPLICATE + 1,
 	STATES = 5,
 	OLDEST_AT = STATES_AT + STATES,
 	PAUSED_AT,
@@ -32,11 +32,12 @@ static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE
 
 static const char *const failures[] = { "rejected", "timed_out", NULL };
 static const char *const recent[] = { "acknowledged", "failed", NULL };
-static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
+static const char *const events[] = { "sent", "received", "acknowledged", "rejected", "duplicate", NULL };
 
 static const struct named_family families[] = {
-	{ "queue_events_total", "counter", "Messages that this daemon sent, delivered, acknowledged and rejected.",
-	  "event", events, false },
+	{ "queue_events_total", "counter",
+	  "Messages that this daemon sent, delivered, acknowledged and rejected; sends whose id was in use.", "event",
+	  events, false },
 	{ "queue_messages", "gauge", "Messages in a queue by state, as Redis has them.", "state", queue_states, true },
 	{ "queue_oldest_ready_seconds", "gauge", "Age of the oldest message that is ready; 0 when none is.", NULL, NULL,
 	  true },

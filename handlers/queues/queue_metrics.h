@@ -7,7 +7,7 @@
 
 #include "common/handler.h"
 
-enum queue_event { QUEUE_SENT, QUEUE_RECEIVED, QUEUE_ACKNOWLEDGED, QUEUE_REJECTED };
+enum queue_event { QUEUE_SENT, QUEUE_RECEIVED, QUEUE_ACKNOWLEDGED, QUEUE_REJECTED, QUEUE_DUPLICATE };
 
 /* Counts `n` events. A replay is not counted, since its events happened before. */
 void queue_metrics_count(const struct request *req, struct text queue, enum queue_event event, size_t n);

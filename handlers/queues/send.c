@@ -112,7 +112,9 @@ static void on_sent(struct request *req, const struct reply *r)
 	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++)
 		for (int64_t outcome = 0; outcome < QUEUE_SENT_OUTCOMES; outcome++)
 			counts[outcome] += reply_int(reply_item(r, i), QUEUE_SENT_OUTCOME) == outcome;
-	queue_metrics_count(req, in->name, QUEUE_SENT, counts[QUEUE_SENT_STORED] + counts[QUEUE_SENT_REPLACED]);
+	size_t sent = counts[QUEUE_SENT_STORED] + counts[QUEUE_SENT_REPLACED];
+	queue_metrics_count(req, in->name, QUEUE_SENT, sent);
+	queue_metrics_count(req, in->name, QUEUE_DUPLICATE, r->count - QUEUE_MESSAGE_SEND_MESSAGES - sent);
 	if (in->wait_result_ms > 0) {
 		queue_end_await_sent(req, in->id, reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES));
 		return;
@@ -247,10 +249,11 @@ static void send(struct request *req)
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
-	if (in->wait_result_ms > 0 && in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_AFTER)
+	if (in->wait_result_ms > 0 && (in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_AFTER ||
+				       in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_EXTEND))
 		answer_message_problem(
 			req, -1, "wait_result_ms",
-			"cannot be given together with on_duplicate after, whose message is not sent yet");
+			"cannot be given together with on_duplicate extend or after, whose message may not be sent yet");
 	else if ((in->wait_result_ms <= 0 || queue_end_begin(req, in->name, in->wait_result_ms)) &&
 		 queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
 		send(req);

@@ -10,10 +10,10 @@
 --@reply -4 unsettled
 --@reply -5 absent
 -- The outcome is how many had an effect. A message in flight is kept, unless the new one waits for
--- its end ('a'). If the id of an acknowledged message is remembered, a message without on_duplicate
--- is a duplicate, and any other message is stored. A dead letter is replaced, not extended; with
--- 'a' it gives up its id. A message that is extended keeps its sequence, group and sent_at, and its
--- receives if it was delivered before.
+-- its end ('e', 'a'). If the id of an acknowledged message is remembered, a message without
+-- on_duplicate is a duplicate, and any other message is stored. A dead letter is replaced; with 'e'
+-- or 'a' it gives up its id. A message that is extended keeps its sequence, group and sent_at, and
+-- its receives if it was delivered before.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@idempotent
 local STORED, KEPT, REPLACED, EXTENDED, AFTER, KEPT_DEAD = 0, 1, 2, 3, 4, 5
@@ -39,7 +39,7 @@ if queue.rules and queue.rules.max_messages then
       local is_remembered = states[id] ~= 'dead' and tonumber(redis.call('ZSCORE', keys[DONE], id) or 0) > now
       states[id] = is_remembered and not counts[states[id]] and 'remembered' or states[id]
     end
-    local keeps = states[id] == 'remembered' and over == '' or states[id] == 'dead' and over ~= 'r' and over ~= 'a'
+    local keeps = over == '' and (states[id] == 'remembered' or states[id] == 'dead')
     if id == '' or not counts[states[id]] and not keeps then
       room_wanted, states[id] = room_wanted + 1, 'due'
     end
@@ -93,11 +93,20 @@ local function find_now(id)
   return find_now(id)
 end
 
--- extend(there, m, body): plans that an earlier, delayed message becomes this one. It is due when
--- this one would be, but not later than max_extend_ms after it was sent first.
-local function extend(there, m, body)
+-- limit_extension(m, first_at): m is due at most max_extend_ms after the first was sent.
+local function limit_extension(m, first_at)
   if m.most then
-    m.at = math.max(math.min(m.at, there.sent_at + m.most), now)
+    m.at = math.max(math.min(m.at, first_at + m.most), now)
+  end
+end
+
+-- extend(there, m, body): plans that an earlier message that is not delivered becomes this one. If
+-- it was delayed, it is due when this one would be; otherwise it stays due.
+local function extend(there, m, body)
+  if there.at > now then
+    limit_extension(m, there.sent_at)
+  else
+    m.at = there.at
   end
   if has_mark(there, 'a') then -- the message that waits is older than this one
     plan('HDEL', keys[QUEUE], '~' .. m.id)
@@ -115,8 +124,13 @@ local function extend(there, m, body)
 end
 
 -- wait_for_end(there, m, body): plans that this message waits for the end of the earlier one, and
--- replaces one that waits already.
+-- replaces one that waits already, which it may extend.
 local function wait_for_end(there, m, body)
+  local waiting = m.over:sub(1, 1) == 'e' and has_mark(there, 'a') and redis.call('HGET', keys[QUEUE], '~' .. m.id)
+  if waiting then
+    m.sent_at = read_header(waiting:match('^%d+\n(.*)$')).sent_at
+    limit_extension(m, m.sent_at)
+  end
   plan('HSET', keys[QUEUE], '~' .. m.id, format('%d', m.at) .. '\n' .. header_of(m) .. body)
   if not has_mark(there, 'a') then
     there.marks = there.marks .. 'a'
@@ -141,17 +155,18 @@ local function send(m, body)
     return STORED, m.at
   end
   local over, is_due = m.over:sub(1, 1), state == 'due'
+  local waits = over == 'e' or over == 'a'
   if over == 'r' and state ~= 'in_flight' then
     forget(there)
     store(m, body)
     return REPLACED, m.at
-  elseif over == 'e' and is_due and there.at > now then
+  elseif over == 'e' and (is_due or state == 'blocked') then
     extend(there, m, body)
     return EXTENDED, m.at
-  elseif over == 'a' and (state == 'in_flight' or has_mark(there, 'a')) then
+  elseif waits and (state == 'in_flight' or has_mark(there, 'a')) then
     wait_for_end(there, m, body)
     return AFTER, 0
-  elseif over == 'a' and state == 'dead' then
+  elseif waits and state == 'dead' then
     give_up_id(there)
     plan('HSET', keys[QUEUE], there.seq .. 's', state_of(there))
     store(m, body)

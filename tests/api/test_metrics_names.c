@@ -36,13 +36,14 @@ static void assert_value(const char *id, double wanted)
 		fail_msg("%s is %g, not %g", id, found, wanted);
 }
 
-static void events_are(const char *queue, double sent, double received, double acknowledged, double rejected)
+static void events_are(const char *queue, double sent, double received, double acknowledged, double rejected,
+		       double duplicate)
 {
-	static const char *const names[] = { "sent", "received", "acknowledged", "rejected" };
-	const double wanted[] = { sent, received, acknowledged, rejected };
+	static const char *const names[] = { "sent", "received", "acknowledged", "rejected", "duplicate" };
+	const double wanted[] = { sent, received, acknowledged, rejected, duplicate };
 	char id[256];
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		snprintf(id, sizeof(id), "queue_events_total{queue=\"%s\",event=\"%s\"}", queue, names[i]);
 		assert_value(id, wanted[i]);
 	}
@@ -71,7 +72,7 @@ TEST(events_of_queues_are_counted_once)
 			      201);
 	assert_status(http(client, "POST", "/queues/orders/messages", "{\"body\":1,\"id\":\"a\"}"),
 		      200); /* a duplicate */
-	events_are("orders", 4, 0, 0, 0);
+	events_are("orders", 4, 0, 0, 0, 1);
 	struct answer a = http(client, "POST", "/queues/orders/receive", "{\"limit\":3}");
 	assert_status(a, 200);
 	for (int i = 0; i < 2; i++) /* the second has no effect */
@@ -82,7 +83,7 @@ TEST(events_of_queues_are_counted_once)
 	assert_status(http(client, "POST", "/queues/orders/settle", body), 200);
 	a = http(client, "POST", "/queues/receive", "{\"queues\":[\"other\",\"orders\"],\"acknowledge\":true}");
 	assert_status(a, 200);
-	events_are("orders", 4, 4, 3, 1);
+	events_are("orders", 4, 4, 3, 1, 1);
 	assert_true(isnan(value("queue_events_total{queue=\"other\",event=\"sent\"}"))); /* not in --metrics-names */
 }
 
@@ -192,7 +193,7 @@ TEST(names_are_escaped)
 	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"),
 		      400); /* names have no braces */
 	assert_status(http(client, "POST", "/queues/ord%22%5C%20x/messages", "{\"body\":1}"), 201);
-	events_are("ord\\\"\\\\ x", 1, 0, 0, 0);
+	events_are("ord\\\"\\\\ x", 1, 0, 0, 0, 0);
 }
 
 TEST(a_hundred_names_are_the_most)
@@ -325,7 +326,7 @@ TEST(idle_names_make_room)
 	}
 	for (int i = 0; i < 99; i++)
 		send_to("idle", i);
-	assert_int_equal(queue_series("idle-98"), 4);
+	assert_int_equal(queue_series("idle-98"), 5);
 	send_to("late", 0);
 	assert_int_equal(queue_series("late-0"), 0);
 	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 1);
@@ -335,10 +336,10 @@ TEST(idle_names_make_room)
 	client = client_open(busy.port);
 	send_to("idle", 0);
 	send_to("late", 0);
-	assert_int_equal(queue_series("late-0"), 4);
-	assert_int_equal(queue_series("idle-0"), 4);
+	assert_int_equal(queue_series("late-0"), 5);
+	assert_int_equal(queue_series("idle-0"), 5);
 	assert_int_equal(queue_series("idle-1"), 0);
-	assert_int_equal(queue_series("fixed-0"), 4);
+	assert_int_equal(queue_series("fixed-0"), 5);
 	leap(&busy, ROUND_S);
 	wait_until(value("queue_messages{queue=\"late-0\",state=\"ready\"}") == 2, 3 * SOON_MS);
 	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 1);

@@ -150,15 +150,42 @@ static void one_between_two_tries_is_extended(void)
 	assert_string_equal(rest(), strict ? "ab" : "a");
 }
 
-/* A blocked message is not delayed, so it cannot be extended. */
 static void a_blocked_one_is_kept(void)
 {
 	send("a", NULL, 0);
 	send("b", NULL, 0);
-	assert_int_equal(send("b", "e", 100), 1);
 	assert_int_equal(send("b", "a", 100), 1);
 	assert_int_equal(send("b", NULL, 100), 1);
 	assert_string_equal(rest(), "ab");
+}
+
+/*
+ * Messages that are due keep their places when they are extended: the head of a group, also when
+ * its content becomes long, one that is tried again, and one that is blocked.
+ */
+static void due_ones_are_extended(void)
+{
+	static char longest[10001];
+
+	memset(longest, '1', sizeof(longest) - 1);
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	send("c", NULL, 0);
+	assert_int_equal(send("b", "e", 100), 3);
+	for (int again = 0; again < 2; again++) {
+		queue_message_send(&r, "q",
+				   (struct outgoing){ .id = "a",
+						      .body = again ? "2" : longest,
+						      .group = "g",
+						      .delay_ms = 100,
+						      .on_duplicate = "e" });
+		assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 3);
+		assert_string_equal(take("q"), strict ? "a" : "abc");
+		assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, again ? "2" : longest);
+		for (int i = strict ? 0 : 2; i >= 0; i--)
+			assert_int_equal(queue_delivery_reject(&r, "q", receipts[i], 0, "", false), 1);
+	}
+	assert_string_equal(rest(), "abc");
 }
 
 /* The group of a cancelled message waits until its worker learns of that ... */
@@ -291,6 +318,7 @@ static void each(bool is_strict)
 		a_delayed_one_is_extended,
 		one_between_two_tries_is_extended,
 		a_blocked_one_is_kept,
+		due_ones_are_extended,
 		one_in_flight_is_cancelled,
 		one_that_is_cancelled_ends_by_time,
 		one_waits_for_an_end,

@@ -423,8 +423,8 @@ TEST(a_foreign_wait_queue_stops_all)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
 	server_command(&r, "ZADD %s 1 foreign", queue_key("q", ":waiters"));
-	unchanged(&r,
-		  run_fails(&r, &queue_message_patch_script, queue_keys("q"), ARGS("m", "0", "-1", "-1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_patch_script, queue_keys("q"), ARGS("m", "0", "-1", "-1", "-1"),
+				"WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "m"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
 				ARGS("1", "-1", NONCE_B, "0", "", "0", "0"), "WRONGTYPE"));

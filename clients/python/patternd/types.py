@@ -34,15 +34,15 @@ class SendOptions(TypedDict, total=False):
     is the longer of the queue's setting and `backoff_base_ms`."""
     on_duplicate: Optional[OnDuplicate]
     """What a send does while a message with its `id` exists. `keep`: nothing. `replace`: the
-    message is cancelled, and the new one is stored. `extend`: a delayed message gets the body,
-    headers and options of the new one, and the new due time. A message in another state is kept.
-    `after`: while the message is in flight, the new one waits until its delivery has ended. Only
-    the newest message of each id waits. A message that is not delivered yet is kept. A message in
-    flight is never replaced or extended. After an acknowledgement, only `keep` uses the remembered
-    id (`dedupe_ms`). Default: keep."""
+    message is cancelled, and the new one is stored. `extend`: the message gets the body, headers
+    and options of the new one; if it is delayed, the new due time, too. `after`: the message is
+    kept. While it is in flight, a new one with `extend` or `after` waits until its delivery has
+    ended, and is then due when its own delay has passed. Only the newest waits. A message in flight
+    is never replaced or extended. After an acknowledgement, only `keep` uses the remembered id
+    (`dedupe_ms`). Default: keep."""
     max_extend_ms: Optional[int]
-    """With `extend`, the longest time from the first send until the message is due. If it is
-    absent, the time is not limited."""
+    """With `extend`, the longest time from the first send until the message is due. While a message
+    is in flight, the first send after it counts. If it is absent, the time is not limited."""
     traceparent: Optional[str]
     """The sender's trace (W3C Trace Context). If it is absent, the header `traceparent` of the
     request is used."""
@@ -91,15 +91,15 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     is the longer of the queue's setting and `backoff_base_ms`."""
     on_duplicate: Optional[OnDuplicate]
     """What a send does while a message with its `id` exists. `keep`: nothing. `replace`: the
-    message is cancelled, and the new one is stored. `extend`: a delayed message gets the body,
-    headers and options of the new one, and the new due time. A message in another state is kept.
-    `after`: while the message is in flight, the new one waits until its delivery has ended. Only
-    the newest message of each id waits. A message that is not delivered yet is kept. A message in
-    flight is never replaced or extended. After an acknowledgement, only `keep` uses the remembered
-    id (`dedupe_ms`). Default: keep."""
+    message is cancelled, and the new one is stored. `extend`: the message gets the body, headers
+    and options of the new one; if it is delayed, the new due time, too. `after`: the message is
+    kept. While it is in flight, a new one with `extend` or `after` waits until its delivery has
+    ended, and is then due when its own delay has passed. Only the newest waits. A message in flight
+    is never replaced or extended. After an acknowledgement, only `keep` uses the remembered id
+    (`dedupe_ms`). Default: keep."""
     max_extend_ms: Optional[int]
-    """With `extend`, the longest time from the first send until the message is due. If it is
-    absent, the time is not limited."""
+    """With `extend`, the longest time from the first send until the message is due. While a message
+    is in flight, the first send after it counts. If it is absent, the time is not limited."""
     traceparent: Optional[str]
     """The sender's trace (W3C Trace Context). If it is absent, the header `traceparent` of the
     request is used."""
@@ -415,8 +415,8 @@ class _SentMessage(TypedDict):
     """`stored`: it is a new message. `kept`: the first message stays as it is, and this one was
     dropped. `kept_dead`: the same, and the first one is a dead letter, which is delivered only
     after a redrive. `replaced`: this message is stored, and the first one was removed. `extended`:
-    the first message has the body and the due time of this one. `after`: this message waits until
-    the delivery of the first one has ended."""
+    the first message has the body of this one and, unless it was due, its due time. `after`: this
+    message waits until the delivery of the first one has ended."""
     deliver_at_ms: Optional[int]
     """When the message is due; for the outcome `kept`, when the first message is due. It is null
     for the outcome `after`, and if the first message is in flight, dead or acknowledged."""
