@@ -110,7 +110,12 @@ class Queue:
         return [m["id"] for m in answer["messages"]]
 
     def end(self, id, how, body=None):
-        return self("POST" if how else "DELETE", f"/deliveries/{self.receipts.get(id, 'gone')}{how}", body)
+        return self("POST" if how[:1] == "/" else "DELETE", f"/deliveries/{self.receipts.get(id, 'gone')}{how}", body)
+
+    def settle(self, how, *ids):
+        """Settles late; `how` makes the row of a receipt."""
+        receipts = [self.receipts[i] for i in ids if i in self.receipts]
+        return self("POST", "/settle", how(receipts) | {"late": True}) if receipts else None
 
     def pass_ms(self, ms):
         self.stage.pass_ms(ms)
@@ -253,6 +258,15 @@ OPERATIONS = {
     "extend a": lambda q: q.end("a", "/extend", {}),
     "reject a": lambda q: q.end("a", "/reject", {"delay_ms": 0}),
     "settle a": lambda q: q("POST", "/settle", {"acknowledge": [q.receipts["a"]]}) if "a" in q.receipts else None,
+    **{f"acknowledge {i} late": lambda q, i=i: q.end(i, "?late=true") for i in "abx"},
+    "reject a late": lambda q: q.end("a", "/reject", {"delay_ms": 0, "late": True}),
+    "reject a late, uncounted": lambda q: q.end("a", "/reject", {"counted": False, "late": True}),
+    "reject a late, dead": lambda q: q.end("a", "/reject", {"dead": True, "late": True}),
+    "extend a late": lambda q: q.end("a", "/extend", {"late": True}),
+    "acknowledge all late": lambda q: q.settle(lambda receipts: {"acknowledge": receipts}, *"abcdx"),
+    "complete all late": lambda q: q.settle(
+        lambda receipts: {"complete": [{"receipt": r, "result": 1} for r in receipts]}, *"abcdx"),
+    "reject all late": lambda q: q.settle(lambda receipts: {"reject": [{"receipt": r} for r in receipts]}, *"abcdx"),
     **{f"look at {i}": lambda q, i=i: q("GET", f"/messages/{i}") for i in "abx"},
     **{f"delay {i}": lambda q, i=i: q("PATCH", f"/messages/{i}", {"delay_ms": 5}) for i in "abx"},
     **{f"prefer {i}": lambda q, i=i: q("PATCH", f"/messages/{i}", {"priority": 1}) for i in "abx"},

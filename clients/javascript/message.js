@@ -101,21 +101,21 @@ export class Message extends Lease {
     return true;
   }
 
-  acknowledge(result, options = undefined) {
+  acknowledge(result, { late, ...options } = {}) {
     return this.#settle('acknowledged', async () => {
       if (result === undefined || result === null) {
-        await this._client.request('DELETE', this.#path, undefined, options);
+        await this._client.request('DELETE', this.#path, undefined, { ...options, query: late ? { late } : undefined });
         return true;
       }
-      const body = { complete: [{ receipt: this.receipt, result }] };
+      const body = { complete: [{ receipt: this.receipt, result }], late };
       const answer = await this._client.request('POST', `${this.#queuePath}/settle`, body, { ...options, key: '' });
       return answer.body.deliveries[0].outcome === 'acknowledged';
     });
   }
 
-  reject(delayMs, { reason, dead, counted, ...options } = {}) {
+  reject(delayMs, { reason, dead, counted, late, ...options } = {}) {
     return this.#settle('rejected', async () => {
-      const body = toContract({ delayMs, reason: reason && reasonOf(reason), dead, counted });
+      const body = toContract({ delayMs, reason: reason && reasonOf(reason), dead, counted, late });
       await this._client.request('POST', `${this.#path}/reject`, body, options);
       return true;
     });

@@ -230,7 +230,12 @@ export interface ReceiveOptions {
   worker?: string | null | undefined;
 }
 
-export interface RejectOptions extends CallOptions {
+export interface AcknowledgeOptions extends CallOptions {
+  /** Also after the end of the delivery, while the message was not delivered again. */
+  late?: boolean | undefined;
+}
+
+export interface RejectOptions extends AcknowledgeOptions {
   /** Why; kept with the message. */
   reason?: string | undefined;
   /** Makes it a dead letter at once. */
@@ -560,7 +565,7 @@ export class Message<T = any> implements AsyncDisposable {
    * had ended, or was settled before. When it throws it may be called again; until then the
    * delivery is not extended.
    */
-  acknowledge(result?: unknown, options?: CallOptions): Promise<boolean>;
+  acknowledge(result?: unknown, options?: AcknowledgeOptions): Promise<boolean>;
   /** Returns it to the queue, due after `delayMs` or the queue's backoff; or makes it dead. */
   reject(delayMs?: number, options?: RejectOptions): Promise<boolean>;
   /**

@@ -31,11 +31,15 @@ static struct call *delivery_call(struct request *req, const struct script *s, s
 	return c;
 }
 
-static void answer_stale(struct request *req)
+/* What else has ended a delivery whose receipt does not even count late. */
+#define OR_REMOVED ", redriven or replaced, or is past its ttl_ms"
+#define OR_GONE_ON OR_REMOVED ", or it is a dead letter, or another message of its group goes first"
+
+static void answer_stale(struct request *req, const char *late)
 {
 	answer_problem(req, P_RECEIPT_EXPIRED,
-		       "the delivery has ended: its visibility timeout passed, or its message was delivered again, "
-		       "rejected, acknowledged or deleted");
+		       "the delivery has ended: %sits message was delivered again, rejected, acknowledged%sdeleted%s",
+		       late ? "" : "its visibility timeout passed, or ", late ? ", " : " or ", late ? late : "");
 }
 
 static void answer_cancelled(struct request *req)
@@ -50,7 +54,7 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 
 	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_outcome(r) > 0);
 	if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_STALE)
-		answer_stale(req);
+		answer_stale(req, in->late ? OR_REMOVED : NULL);
 	else if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED)
 		answer_cancelled(req);
 	else
@@ -61,16 +65,19 @@ void queue_delivery_acknowledge(struct request *req, const struct queue_delivery
 {
 	struct call *c = delivery_call(req, &queue_delivery_acknowledge_script, in->name, in->receipt);
 
-	if (c)
-		call_send(c, on_acknowledged);
+	if (!c)
+		return;
+	queue_call_late(c, in->late);
+	call_send(c, on_acknowledged);
 }
 
 static void on_extended(struct request *req, const struct reply *r)
 {
+	const struct queue_delivery_extend_input *in = req->input;
 	int64_t visible_until_ms = reply_int(r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS);
 
 	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_STALE) {
-		answer_stale(req);
+		answer_stale(req, in->late ? OR_GONE_ON : NULL);
 		return;
 	}
 	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_CANCELLED) {
@@ -106,6 +113,7 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 		return;
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
 	call_text(c, progress_of(req, in));
+	queue_call_late(c, in->late);
 	call_send(c, on_extended);
 }
 
@@ -117,7 +125,7 @@ static void on_rejected(struct request *req, const struct reply *r)
 
 	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_outcome(r) > 0);
 	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_STALE) {
-		answer_stale(req);
+		answer_stale(req, in->late ? OR_GONE_ON : NULL);
 		return;
 	}
 	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_CANCELLED) {
@@ -144,5 +152,6 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 	if (!c)
 		return;
 	queue_call_reject(c, &how);
+	queue_call_late(c, in->late);
 	call_send(c, on_rejected);
 }

@@ -53,5 +53,6 @@ void queue_delivery_list_extend(struct request *req, const struct queue_delivery
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
 	for (size_t i = 0; i < in->receipts.count; i++)
 		queue_call_receipt(req, c, in->receipts.items[i]);
+	queue_call_late(c, in->late);
 	call_send(c, on_extended);
 }

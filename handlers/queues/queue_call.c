@@ -107,6 +107,12 @@ void queue_call_reject(struct call *c, const struct queue_reject *r)
 	call_int(c, r->dead ? 1 : r->counted ? 0 : 2);
 }
 
+void queue_call_late(struct call *c, bool late)
+{
+	if (late)
+		call_string(c, "late");
+}
+
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt)
 {
 	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));

@@ -55,6 +55,8 @@ const char *queue_reject_conflict(const struct queue_reject *r);
 void queue_answer_reject_conflict(struct request *req, const char *pointer);
 /* Adds three arguments: the delay, the reason and the kind. */
 void queue_call_reject(struct call *c, const struct queue_reject *r);
+/* Adds the last argument of a script that ends or extends deliveries, if receipts count late. */
+void queue_call_late(struct call *c, bool late);
 /* Adds two arguments: the sequence and the nonce of a receipt. */
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 

@@ -13,6 +13,7 @@
 						.queue_count = (order)->queue_count, \
 						.names_queue = (order)->names_queue, \
 						.is_part = true,                     \
+						.late = (given)->late,               \
 						.pointer = "/settle" },              \
 			 (given)->acknowledge.count + (given)->complete.count + (given)->reject.count)
 

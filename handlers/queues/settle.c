@@ -150,6 +150,7 @@ static struct call *call_for_one(struct request *req, const struct queue_settle 
 	struct call *c = queue_call(req, &queue_delivery_acknowledge_script, s->queues[queue]);
 
 	add_rows(req, c, s, queue, false);
+	queue_call_late(c, s->late);
 	return c;
 }
 
@@ -169,6 +170,7 @@ static struct call *call_for_many(struct request *req, const struct queue_settle
 	if (stores)
 		add_result_keys(req, c, s, queue);
 	add_many(req, c, s, queue, stores);
+	queue_call_late(c, s->late);
 	if (s->is_part)
 		call_record_part(c, arena_printf(&req->arena, "settle%zu", queue));
 	return c;
@@ -243,7 +245,7 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 
 bool queue_settle_fits_turn(const struct request *req, const struct queue_settle *s)
 {
-	return s && s->count > 0 && s->counts[QUEUE_ACKNOWLEDGE] == s->count && s->queue_count == 1 &&
+	return s && s->count > 0 && s->counts[QUEUE_ACKNOWLEDGE] == s->count && s->queue_count == 1 && !s->late &&
 	       !req->asked.idempotency_key.at;
 }
 
@@ -342,7 +344,7 @@ void queue_delivery_settle(struct request *req, const struct queue_delivery_sett
 				     "must have at least one receipt, unless complete or reject has one");
 		return;
 	}
-	struct queue_settle given = { .queues = &in->name, .queue_count = 1, .pointer = "" };
+	struct queue_settle given = { .queues = &in->name, .queue_count = 1, .late = in->late, .pointer = "" };
 	struct queue_settle *s = req->work = queue_settle_new(req, given, count);
 	for (size_t i = 0; s && i < in->acknowledge.count; i++)
 		queue_settle_add(s, (struct queue_settling){ .receipt = in->acknowledge.items[i] });

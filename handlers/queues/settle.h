@@ -46,6 +46,7 @@ struct queue_settle {
 	bool names_queue; /* each delivery names its queue, in the request and in the answer */
 	/* the request continues afterwards, so these calls have separate idempotency records */
 	bool is_part;
+	bool late;           /* a receipt counts although its visibility has ended */
 	const char *pointer; /* to the lists in the body: "" or "/settle" */
 	/* req->work is this struct while calls are under way: */
 	void (*done)(struct request *req);
@@ -67,8 +68,9 @@ void queue_settle_add(struct queue_settle *s, struct queue_settling row);
 
 /*
  * The usual turn of a worker is one call, which also receives (queues/receive/queue_turn.lua): it
- * acknowledges deliveries of one queue, without results and without an Idempotency-Key. `s` may be
- * NULL. queue_settle_call adds the first arguments, and queue_settle_take reads the outcomes.
+ * acknowledges deliveries of one queue, without results, without an Idempotency-Key, and not late.
+ * `s` may be NULL. queue_settle_call adds the first arguments, and queue_settle_take reads the
+ * outcomes.
  */
 bool queue_settle_fits_turn(const struct request *req, const struct queue_settle *s);
 void queue_settle_call(struct request *req, struct call *c, const struct queue_settle *s);

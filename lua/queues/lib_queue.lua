@@ -42,7 +42,8 @@
 -- handlers/queues/queue_content.h describes it. Scripts do not parse it: the daemon does.
 -- Field <sequence>s: the state, from the first delivery on; beside a content longer than SMALL,
 -- from the start. It has the nonce of the current delivery (16 characters, NO_NONCE when not in
--- flight), visible_until_ms (13 digits), priority (1 digit), 'b' or '-' as in a member, and
+-- flight), visible_until_ms (13 digits; once that has passed, a mark of the nonce:
+-- queues/deliveries/lib_queue_late.lua), priority (1 digit), 'b' or '-' as in a member, and
 -- receives. If one of the following is not 0 or empty, all follow, each after a tab: expires_at_ms,
 -- max_receives, id, group, backoff, marks (queues/lib_queue_change.lua), progress ('':
 -- none; or percent, a blank and a note, percent-encoded), worker of the last delivery

@@ -71,8 +71,8 @@ local function die(m, died_at, reason)
   m.reason, m.expires_at, m.at = reason, 0, died_at
 end
 
--- revive(m): a dead letter starts again, due now.
+-- revive(m): a dead letter starts again, due now. No earlier receipt counts late.
 local function revive(m)
-  m.receives, m.worker, m.reason, m.at = 0, '', '', now
+  m.receives, m.worker, m.reason, m.at, m.ends = 0, '', '', now, NO_END
   m.marks = m.marks:gsub('f%d+', '')
 end

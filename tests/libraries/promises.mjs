@@ -164,6 +164,29 @@ const tests = {
     await lost(forgotten.lost);
     assert(await (await queue.receive({ waitMs: 1000 })).acknowledge());
     assert.equal(await forgotten.acknowledge(), false);
+    assert.equal(await forgotten.acknowledge(undefined, { late: true }), false);
+  },
+
+  async lateEndsCount() {
+    const queue = client.queue('late');
+    const backoff = { base_ms: 60000, max_ms: 60000 };
+    await client.request('PUT', '/queues/late', { backoff, result_ms: 60000 });
+    for (const end of [
+      (message) => message.acknowledge(undefined, { late: true }),
+      (message) => message.acknowledge({ n: 1 }, { late: true }),
+      (message) => message.reject(60000, { reason: 'late', late: true }),
+    ]) {
+      await queue.send('late');
+      const message = await queue.receive({ visibilityMs: 200, maxWorkMs: 300 });
+      await lost(message.lost);
+      await sleep(300);
+      await assertState('late', { delayed: 1 });
+      assert.equal(await message.reject(), false);
+      assert(await end(message));
+    }
+    await assertState('late', { delayed: 1 });
+    const [told] = (await client.request('GET', '/queues/late/messages?state=delayed')).body.items;
+    assert.equal(told.reason, 'late');
   },
 
   async idleWorkerStops() {

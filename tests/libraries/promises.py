@@ -169,6 +169,23 @@ def test_work_is_extended():
     assert message.lost.wait(2) and queue.receive(wait_ms=1000).acknowledge() and not message.acknowledge()
 
 
+def test_late_ends_count():
+    queue = client.queue("late")
+    client.request("PUT", "/queues/late", {"backoff": {"base_ms": 60000, "max_ms": 60000}, "result_ms": 60000})
+    for end in (
+        lambda message: message.acknowledge(late=True),
+        lambda message: message.acknowledge({"n": 1}, late=True),
+        lambda message: message.reject(60000, reason="late", late=True),
+    ):
+        queue.send("late")
+        message = queue.receive(visibility_ms=200, max_work_ms=300)
+        assert message.lost.wait(2)
+        time.sleep(0.3)  # it is lost a little before its delivery ends
+        assert state("late") == left(delayed=1) and end(message)
+    assert state("late") == left(delayed=1)
+    assert client.request("GET", "/queues/late/messages?state=delayed").body["items"][0]["reason"] == "late"
+
+
 def test_idle_worker_stops():
     stop = threading.Event()
     threading.Timer(0.1, stop.set).start()

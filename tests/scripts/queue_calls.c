@@ -302,6 +302,32 @@ int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const 
 	return reject(r, queue, receipt, delay_ms, "not now", "2");
 }
 
+int64_t queue_delivery_acknowledge_late(struct redis_server *r, const char *queue, const char *receipt)
+{
+	const char *nonce, *seq = cut(receipt, &nonce);
+
+	run(r, &queue_delivery_acknowledge_script, queue_keys(queue), ARGS(seq, nonce, "late"));
+	return outcome(r);
+}
+
+int64_t queue_delivery_extend_late(struct redis_server *r, const char *queue, const char *receipt,
+				   int64_t visibility_ms)
+{
+	const char *nonce, *seq = cut(receipt, &nonce);
+
+	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms), "", "late"));
+	return outcome(r);
+}
+
+int64_t queue_delivery_reject_late(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms)
+{
+	const char *nonce, *seq = cut(receipt, &nonce);
+
+	run(r, &queue_delivery_reject_script, queue_keys(queue),
+	    ARGS(seq, nonce, number(delay_ms), "late", "0", "late"));
+	return outcome(r);
+}
+
 /* Appends the two halves of a receipt to ARGV, copied to `halves`. */
 static size_t add_receipt(const char **args, size_t n, char halves[2][32], const char *receipt)
 {

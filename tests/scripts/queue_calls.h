@@ -89,6 +89,11 @@ int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, co
 int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 			      const char *reason, bool dead);
+/* The same, also after the visibility of the last delivery has ended. */
+int64_t queue_delivery_acknowledge_late(struct redis_server *r, const char *queue, const char *receipt);
+int64_t queue_delivery_extend_late(struct redis_server *r, const char *queue, const char *receipt,
+				   int64_t visibility_ms);
+int64_t queue_delivery_reject_late(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms);
 /* A reject after which the delivery does not count. */
 int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms);
 

@@ -96,6 +96,7 @@ static struct {
 	struct plain sent[SENT_MAX]; /* sorted by sequence */
 	int sent_count;
 	char wrong_order[96];
+	bool extends_late; /* which may exceed a limit */
 } world;
 
 static int any(int below)
@@ -227,6 +228,22 @@ static const char *any_message(const char *state)
 	return id;
 }
 
+/* With a receipt that counts although its visibility has ended. */
+static const char *end_late(const char *receipt)
+{
+	int how = any(5);
+
+	if (how == 0) {
+		queue_delivery_reject_late(&r, "q", receipt, any(2) ? 0 : any(30));
+		return "reject late";
+	} else if (how == 1 && world.extends_late) {
+		queue_delivery_extend_late(&r, "q", receipt, 1 + any(30));
+		return "extend late";
+	}
+	queue_delivery_acknowledge_late(&r, "q", receipt);
+	return "acknowledge late";
+}
+
 static const char *end_one(int how)
 {
 	const char *receipt = pull_receipt();
@@ -246,6 +263,8 @@ static const char *end_one(int how)
 		queue_delivery_uncount(&r, "q", receipt, any(2) ? 0 : any(30));
 		return "reject uncounted";
 	}
+	if (how == 4)
+		return end_late(receipt);
 	const char *other = NULL;
 	char first[RECEIPT_BYTES];
 	snprintf(first, sizeof(first), "%s", receipt);
@@ -296,8 +315,8 @@ static const char *do_something(void)
 		return receive_some();
 	if (what < 82) {
 		for (int more = any(6); more > 0; more--)
-			end_one(any(3) ? 0 : any(5));
-		return end_one(what % 5);
+			end_one(any(3) ? 0 : any(6));
+		return end_one(what % 6);
 	}
 	if (what < 93)
 		return change_one(what % 3);
@@ -325,6 +344,7 @@ static const char *walk(const struct rules *rules, uint64_t seed, int steps)
 	put_rules("q", rules);
 	put_rules("p", rules);
 	random_begin(seed);
+	world.extends_late = rules->strict || (!rules->limit && !rules->at_once);
 	for (int step = 0; step < steps; step++) {
 		*script_clock_us += any(seed % 2 ? 300 : 1500);
 		const char *what = do_something();

@@ -17,6 +17,7 @@ struct model {
 	enum place place;
 	int64_t arrival, sent_at, at; /* due_ms, visible_until_ms or died_at_ms */
 	int priority, receives;
+	bool is_timed_out; /* its last receipt counts late */
 	char id[24], receipt[64];
 };
 
@@ -36,6 +37,7 @@ static int64_t backoff_of(const struct model *m)
 /* The delivery of a message ended at `ended_ms`. */
 static void end_delivery(struct model *m, int64_t ended_ms, int64_t delay_ms)
 {
+	m->is_timed_out = false;
 	m->place = m->receives >= MAX_RECEIVES ? DEAD : DUE;
 	m->at = m->place == DEAD ? ended_ms : ended_ms + delay_ms;
 }
@@ -58,6 +60,7 @@ static void look(void)
 		struct model *m = &all[i];
 		if (m->place == FLIGHT && m->at <= now_ms) {
 			end_delivery(m, m->at, backoff_of(m));
+			m->is_timed_out = true;
 			timed_out++;
 		}
 		if (m->place == DUE && m->at <= now_ms)
@@ -116,6 +119,7 @@ static void receive_some(void)
 		assert_int_equal(received(&r, i, RECEIVED_RECEIVES)->integer, ++m->receives);
 		assert_int_equal(received(&r, i, RECEIVED_PRIORITY)->integer, m->priority);
 		m->place = FLIGHT;
+		m->is_timed_out = false;
 		m->at = now_ms + VISIBILITY_MS;
 		snprintf(m->receipt, sizeof(m->receipt), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
 	}
@@ -144,6 +148,37 @@ static void end_one(void)
 	assert_int_equal(queue_delivery_reject(&r, "q", m->receipt, delay_ms, "no", false), 1);
 	end_delivery(m, now_ms, delay_ms < 0 ? backoff_of(m) : delay_ms);
 	rejected++;
+}
+
+/* A receipt of a message that is not in flight: it counts late, or not any more. */
+static void end_late(void)
+{
+	struct model *m = any_of(random_below(3) ? DUE : DEAD);
+	int64_t stale = QUEUE_DELIVERY_ACKNOWLEDGE_STALE, delay_ms = ONE_OF(-1, 0, 10);
+
+	if (!m || !*m->receipt)
+		return;
+	bool continues = m->is_timed_out && m->place == DUE;
+	switch (random_below(4)) {
+	case 0:
+		assert_int_equal(queue_delivery_acknowledge(&r, "q", m->receipt), stale);
+		return;
+	case 1:
+		assert_int_equal(queue_delivery_acknowledge_late(&r, "q", m->receipt), m->is_timed_out ? 1 : stale);
+		acknowledged += m->is_timed_out;
+		m->place = m->is_timed_out ? GONE : m->place;
+		return;
+	case 2:
+		assert_int_equal(queue_delivery_extend_late(&r, "q", m->receipt, VISIBILITY_MS), continues ? 1 : stale);
+		m->place = continues ? FLIGHT : m->place;
+		m->at = continues ? now_ms + VISIBILITY_MS : m->at;
+		return;
+	default:
+		assert_int_equal(queue_delivery_reject_late(&r, "q", m->receipt, delay_ms), continues ? 1 : stale);
+		if (continues)
+			end_delivery(m, now_ms, delay_ms < 0 ? backoff_of(m) : delay_ms);
+		rejected += continues;
+	}
 }
 
 static void extend_some(void)
@@ -203,6 +238,7 @@ static void redrive_all(void)
 		all[i].place = DUE;
 		all[i].at = now_ms;
 		all[i].receives = 0;
+		all[i].is_timed_out = false;
 		count++;
 	}
 	assert_int_equal(queue_redrive(&r, "q", -1, NULL), count);
@@ -253,8 +289,9 @@ SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = 
 
 TEST(every_step_is_as_in_the_model)
 {
-	static void (*const operations[])(void) = { send_one, send_one, send_one,    receive_some, receive_some,
-						    end_one,  end_one,  extend_some, patch_one,    delete_one };
+	static void (*const operations[])(void) = { send_one,     send_one,  send_one,  receive_some,
+						    receive_some, end_one,   end_one,   end_late,
+						    extend_some,  patch_one, delete_one };
 	struct queue_settings settings = standard_settings;
 
 	random_begin(7);

@@ -193,14 +193,15 @@ def deliveries_extend(queue: str, visibility_ms: float, leases: Sequence[Lease],
             lease.lose()
 
 
-def delivery_acknowledge(queue: str, receipt: str, result: Any) -> Steps[bool]:
+def delivery_acknowledge(queue: str, receipt: str, result: Any, late: bool) -> Steps[bool]:
     """False: the delivery had ended."""
     if result is not None:
-        body = {"complete": [{"receipt": receipt, "result": result}]}
+        body = {"complete": [{"receipt": receipt, "result": result}], **given(late=late or None)}
         rows = (yield Call("POST", path_of("queues", queue) + "/settle", body, key="")).body["deliveries"]
         return bool(rows[0]["outcome"] != "not_current")
     try:
-        yield Call("DELETE", path_of("queues", queue, "deliveries", receipt))
+        query = {"late": "true"} if late else None
+        yield Call("DELETE", path_of("queues", queue, "deliveries", receipt), query=query)
     except Problem as problem:
         if problem.code not in ENDED:
             raise

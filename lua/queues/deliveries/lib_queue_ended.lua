@@ -33,13 +33,24 @@ local function backoff_ms(m)
   return math.ceil(whole * (0.5 + random / 8589934592))
 end
 
+-- late_mark(nonce): what a state keeps of a nonce in its visible_until_ms, for receipts that count
+-- late: a 0, the last 4 digits of its seconds, and its random part, as 8 digits. So it is before
+-- every instant, and for an older daemon the same as NO_END. NO_END for a nonce of an older daemon.
+local function late_mark(nonce)
+  local seconds, random = nonce:match('^%d%d%d%d%d%d(%d%d%d%d)(%x%x%x%x%x%x)$')
+  return seconds and '0' .. seconds .. format('%08d', tonumber(random, 16)) or NO_END
+end
+
 -- end_visibility(m): as end_delivery, for a delivery whose visibility ended at m.at; 'expired' when
--- the message was past its ttl by then.
+-- the message was past its ttl by then. The state keeps a mark of the nonce.
 local function end_visibility(m)
   if m.expires_at > 0 and m.expires_at <= m.at then
     return 'expired'
   end
-  return end_delivery(m, m.at, backoff_ms(m), 'visibility expired')
+  local mark = late_mark(m.nonce)
+  local state = end_delivery(m, m.at, backoff_ms(m), 'visibility expired')
+  m.ends = mark
+  return state
 end
 
 -- ended_delivery(member, state, ended_at): a delivery whose visibility has ended and that no script

@@ -5,10 +5,14 @@ local function settle_deliveries(stores_results)
   local acknowledged, completed = tonumber(ARGV[1]), tonumber(ARGV[2])
   local first_completed = 3 + 2 * acknowledged
   local first_rejected = first_completed + 3 * completed
+  local is_late = (#ARGV - first_rejected) % 5 == 0 and table.remove(ARGV) == 'late'
   local count, fields, at = 0, {}, 3
   while ARGV[at] do
     count = count + 1
     fields[count] = ARGV[at] .. 's'
+    if is_late then
+      recall(ARGV[at], ARGV[at + 1], at < first_rejected)
+    end
     at = at + (at < first_completed and 2 or at < first_rejected and 3 or 5)
   end
   fields[count + 1], fields[count + 2], fields[count + 3] = 'layout', 'rules', 'full'

@@ -2,7 +2,8 @@
 -- remembered for dedupe_ms. A queue with result_ms keeps the message as done for so long, with a
 -- result of null.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
+-- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt, 3 'late': also when it is the last
+--       one, and its visibility has ended; else absent
 --@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
 -- repeated: this delivery was acknowledged within the last 150 s. stale: the delivery is no longer
 -- current, since its message was delivered again, returned or removed, or its visibility ended.
@@ -50,11 +51,15 @@ if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and state
   end
 end
 --@operation
-local seq, nonce = ARGV[1], ARGV[2]
+local seq, nonce, late = ARGV[1], ARGV[2], ARGV[3]
 known = known or redis.call('HMGET', keys[QUEUE], seq .. 's', 'layout', 'rules', 'full', 'group_paused_until',
   'dedupe_ms')
 local state, frees = known[1], known[4] -- frees: waiters may proceed
 check_layout(known[2])
+if late then
+  recall(seq, nonce, true)
+  state = redis.call('HGET', keys[QUEUE], seq .. 's')
+end
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= format('%d', now) then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then

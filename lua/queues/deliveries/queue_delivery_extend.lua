@@ -1,7 +1,8 @@
 -- queue_delivery_extend: gives a current delivery more time, counted from now.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's), 4
---       progress as it is stored (queues/lib_queue.lua), '' keeps it
+--       progress as it is stored (queues/lib_queue.lua), '' keeps it, 5 'late': as for
+--       queue_delivery_acknowledge
 --@reply 1: id text, visible_until_ms int
 --@reply -1 stale, -2 cancelled
 -- stale: the delivery is no longer current. cancelled: its message was cancelled, and the delivery
@@ -37,9 +38,13 @@ if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and (visi
   end
 end
 --@operation
-local seq, nonce, visibility_ms, progress = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local seq, nonce, visibility_ms, progress, late = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local stored = known or redis.call('HMGET', keys[QUEUE], seq .. 's', 'layout')
 check_layout(stored[2])
+if late and not granted then
+  recall(seq, nonce, false)
+  stored[1] = redis.call('HGET', keys[QUEUE], seq .. 's')
+end
 local m, is_cancelled = current_delivery(seq, nonce, stored[1])
 if granted then
   granted[4] = m and m.at

@@ -1,7 +1,8 @@
 -- queue_delivery_list_extend: gives deliveries more time, each as queue_delivery_extend would, all
 -- counted from now.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 visibility_ms (-1: the queue's); then two per delivery, no two the same: sequence, nonce
+-- ARGV  1 visibility_ms (-1: the queue's); then two per delivery, no two the same: sequence, nonce;
+--       last 'late': as for queue_delivery_acknowledge; else absent
 --@reply 0..: visible_until_ms int, outcomes int...
 -- The outcome of the reply is how many were extended. outcomes are in the order of ARGV: 1
 -- extended; 2 cancelled: its message was cancelled, and the delivery ends; 0 no longer current. A
@@ -11,7 +12,7 @@
 --@plain
 -- Deliveries as the plain block of queue_delivery_extend has them.
 local visibility_ms = tonumber(ARGV[1])
-local fields, count, instant = {}, (#ARGV - 1) / 2, format('%d', now)
+local fields, count, instant = {}, math.floor((#ARGV - 1) / 2), format('%d', now)
 for i = 1, count do
   fields[i] = ARGV[2 * i] .. 's'
 end
@@ -19,6 +20,7 @@ fields[count + 1], fields[count + 2], fields[count + 3] = 'layout', 'visibility_
 known = redis.call('HMGET', KEYS[QUEUE], unpack(fields))
 visibility_ms = visibility_ms < 0 and tonumber(known[count + 2] or '30000') or visibility_ms
 local is_plain = (known[count + 1] or LAYOUT) == LAYOUT and (visibility_ms or -1) >= 0 and not known[count + 3]
+  and #ARGV % 2 == 1
 local visible_until = now + (visibility_ms or 0)
 local hangs_since = clock[1] - math.max(HANGING_S, (visibility_ms or 0) / 250) .. ''
 local ends, answer, flight, changed = format('%d', visible_until), { 0, now, visible_until }, {}, {}
@@ -48,13 +50,20 @@ reply = is_plain and answer or nil
 --@operation
 local visibility_ms = tonumber(ARGV[1])
 local EXTENDED, CANCELLED, NOT_CURRENT = 1, 2, 0
-local count, fields = (#ARGV - 1) / 2, {}
+local is_late, fields = #ARGV % 2 == 0 and table.remove(ARGV) == 'late', {}
+local count = (#ARGV - 1) / 2
 for i = 1, count do
   fields[i] = ARGV[2 * i] .. 's'
 end
 fields[count + 1] = 'layout'
 known = known or redis.call('HMGET', keys[QUEUE], unpack(fields))
 check_layout(known[count + 1])
+if is_late then
+  for i = 1, count do
+    recall(ARGV[2 * i], ARGV[2 * i + 1], false)
+  end
+  known = redis.call('HMGET', keys[QUEUE], unpack(fields))
+end
 if visibility_ms < 0 then
   visibility_ms = setting('visibility_ms') -- which refuses what is not a number
 end

@@ -4,7 +4,8 @@
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
 --       reason ('': not given), 5 '0'; '1': the message is dead at once; '2': the delivery does not
---       count, so it has no backoff, and its reason is not kept
+--       count, so it has no backoff, and its reason is not kept; 6 'late': as for
+--       queue_delivery_acknowledge
 --@reply 1: id text, is_dead int, at_ms int
 --@reply -1 stale, -2 cancelled
 -- at_ms is due_ms (0: dropped), or died_at_ms if is_dead is 1. stale: the delivery is no longer
@@ -12,7 +13,10 @@
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
 --@idempotent
-local seq, nonce, delay_ms, reason, kind = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local seq, nonce, delay_ms, reason, kind, late = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+if late then
+  recall(seq, nonce, false)
+end
 local m, is_cancelled = current_delivery(seq, nonce, redis.call('HGET', keys[QUEUE], seq .. 's'))
 if not m then
   commit()

@@ -4,7 +4,8 @@
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 how many are acknowledged, 2 how many have a result; then for each acknowledged delivery
 --       sequence, nonce; for each with a result sequence, nonce, result; for each rejected one
---       sequence, nonce, delay_ms, reason and kind, the arguments 3 to 5 of queue_delivery_reject
+--       sequence, nonce, delay_ms, reason and kind, the arguments 3 to 5 of queue_delivery_reject;
+--       last 'late': all as for queue_delivery_acknowledge; else absent
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
 -- 1 acknowledged (also when this delivery was acknowledged within the last 150 s); 2 rejected; 3

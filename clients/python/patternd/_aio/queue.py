@@ -52,13 +52,14 @@ class Message(Delivery):
         self.lease = delivery_lease(queue, delivered, visibility_ms, max_work_ms, lose)
         self._keeper.keep(self.lease)
 
-    async def acknowledge(self, result: Json = None) -> bool:
+    async def acknowledge(self, result: Json = None, *, late: bool = False) -> bool:
         """Removes the message for good. False: the delivery had ended, the message comes again.
 
         A `result`, any JSON, is kept for the queue's `result_ms`. After a Problem repeat the call:
-        it returns what is true.
+        it returns what is true. With late=True it also counts after the end of the delivery, while
+        the message was not delivered again.
         """
-        return await self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
+        return await self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result, late))
 
     async def reject(
         self,
@@ -67,11 +68,13 @@ class Message(Delivery):
         reason: Optional[str] = None,
         dead: bool = False,
         counted: bool = True,
+        late: bool = False,
     ) -> bool:
         """Returns it to the queue, due after `delay_ms` or the backoff; or makes it dead. With
         counted=False the message did not fail: `receives` goes back by one, and it has no backoff.
+        `late` is as for acknowledge.
         """
-        body = _steps.rejection(delay_ms, reason, dead, counted)
+        body = _steps.rejection(delay_ms, reason, dead, counted) | given(late=late or None)
         return await self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
     async def extend(
