@@ -94,8 +94,13 @@ QUEUES = {
         send("other", id="acknowledged"),
         receive("other", limit=2),
         ("DELETE /queues/other/deliveries/$receipt", None),
+        send("slow", id="timed out"),
+        receive("slow", visibility_ms=5),
+        "LATER 10",
+        ("GET /queues/slow", None),
     ],
     "reads": [
+        ("DELETE /queues/slow/deliveries/$receipt?late=true", None),
         ("GET /queues", None),
         ("GET /queues/jobs", None),
         *[(f"GET /queues/jobs/messages?state={s}", None) for s in ("ready", "delayed", "in_flight", "dead")],
