@@ -180,6 +180,7 @@ class Walk:
     def settings(self):
         options = self.some(
             visibility_ms=[100, 60000], max_receives=[1, 3], result_ms=[60000], max_messages=[3], order=["strict"],
+            delay_ms=[30], ttl_ms=[60000],
             paused=[True, False], concurrency=[1, 2], dedupe_ms=[0, 1000], rate=[{"limit": 2, "window_ms": 100}],
         )  # fmt: skip
         self.ask("PUT", f"/queues/{self.rng.choice('qr')}", options)

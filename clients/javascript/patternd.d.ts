@@ -176,6 +176,7 @@ export interface MessageOptions {
   delayMs?: number | undefined;
   deliverAtMs?: number | undefined;
   priority?: number | undefined;
+  /** 0: without a limit, whatever the queue's `ttlMs` is. */
   ttlMs?: number | undefined;
   /** After so many deliveries it is a dead letter; 0: never. */
   maxReceives?: number | undefined;
@@ -317,6 +318,10 @@ export interface QueueSettings {
   policy?: { name: string; key: string } | null | undefined;
   maxMessages?: number | null | undefined;
   resultMs?: number | null | undefined;
+  /** Of messages that are sent without one. */
+  delayMs?: number | null | undefined;
+  /** Of messages that are sent without one. */
+  ttlMs?: number | null | undefined;
 }
 
 export interface PurgeOptions extends CallOptions {

@@ -69,6 +69,8 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	write_some(o, "concurrency", reply_int(r, at + QUEUE_SETTINGS_CONCURRENCY));
 	write_rate(o, "rate", r, at + QUEUE_SETTINGS_RATE);
 	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE);
+	out_int(o, "delay_ms", reply_int(r, at + QUEUE_SETTINGS_DELAY_MS));
+	write_some(o, "ttl_ms", reply_int(r, at + QUEUE_SETTINGS_TTL_MS));
 	out_close(o);
 }
 
@@ -137,8 +139,8 @@ static void answer_settings(struct request *req, int status, struct text name, c
 }
 
 /*
- * Answers when the order, or the backoff, contradicts what an earlier request stored. Returns true
- * if the request has been answered.
+ * Answers when the order, the backoff or the ttl_ms contradicts what an earlier request stored.
+ * Returns true if the request has been answered.
  */
 static bool answer_reversed(struct request *req, const struct reply *r)
 {
@@ -154,6 +156,13 @@ static bool answer_reversed(struct request *req, const struct reply *r)
 			       " are blocked, %" PRId64
 			       " are ready or in flight; purge them, or let workers finish them",
 			       reply_int(r, QUEUE_PUT_BLOCKED), reply_int(r, QUEUE_PUT_BUSY));
+		return true;
+	}
+	if (reply_outcome(r) == QUEUE_PUT_TTL_WITHIN_DELAY) {
+		answer_field_problem(req, P_INVALID_VALUE, "/ttl_ms",
+				     "would be %" PRId64 ", not above the delay_ms of %" PRId64
+				     ", so that messages end before they are due; change both",
+				     reply_int(r, QUEUE_PUT_TTL_MS), reply_int(r, QUEUE_PUT_DELAY_MS));
 		return true;
 	}
 	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
@@ -227,6 +236,8 @@ static void put(struct request *req)
 	call_rate(req, c, in->has_rate, true, in->rate.limit, in->rate.window_ms, in->rate.burst);
 	call_rate(req, c, in->has_group_rate, true, in->group_rate.limit, in->group_rate.window_ms,
 		  in->group_rate.burst);
+	call_int(c, in->delay_ms);
+	call_change(c, in->has_ttl_ms, true, in->ttl_ms);
 	call_send(c, on_replaced);
 }
 
@@ -275,6 +286,8 @@ static void patch(struct request *req)
 	call_rate(req, c, in->has_rate, in->reset_rate, in->rate.limit, in->rate.window_ms, in->rate.burst);
 	call_rate(req, c, in->has_group_rate, in->reset_group_rate, in->group_rate.limit, in->group_rate.window_ms,
 		  in->group_rate.burst);
+	call_change(c, in->has_delay_ms, in->reset_delay_ms, in->delay_ms);
+	call_change(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_send(c, on_merged);
 }
 

@@ -38,7 +38,7 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 		answer_message_problem(req, i, "deliver_at_ms", "cannot be given together with delay_ms");
 		return false;
 	}
-	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
+	if (m->has_ttl_ms && m->ttl_ms > 0 && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
 		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
 		return false;
 	}
@@ -87,6 +87,14 @@ static struct text backoff_of(struct request *req, const struct queue_message_se
 			    m->has_backoff_max_ms ? text_of_int(m->backoff_max_ms, most).at : "");
 }
 
+/* Returns the ttl_ms as the scripts have it. */
+static int64_t ttl_of(const struct queue_message_send_messages_item *m)
+{
+	if (!m->has_ttl_ms)
+		return 0;
+	return m->ttl_ms ? m->ttl_ms : -1;
+}
+
 static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
 {
 	call_text(c, m->id);
@@ -95,9 +103,8 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 	    m->has_backoff_base_ms || m->has_backoff_max_ms || m->group.len)
 		call_text(c, arena_printf(&req->arena,
 					  "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%s\t%s",
-					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
-					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
-					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
+					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : -1,
+					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1, ttl_of(m),
 					  m->has_max_receives ? queue_most_receives(m->max_receives) : 0,
 					  backoff_of(req, m).at, on_duplicate_of(req, m).at,
 					  m->group.len ? m->group.at : ""));
@@ -146,6 +153,26 @@ static void on_settled(struct request *req, const struct reply *r)
 	send(req);
 }
 
+/* The ttl_ms, or the delay, may be the queue's; what the message gave is named. */
+static void answer_past_ttl(struct request *req, int64_t index)
+{
+	const struct queue_message_send_input *in = req->input;
+	bool in_batch = in->messages.items && (size_t)index < in->messages.count;
+	const struct queue_message_send_messages_item *m = in_batch ? &in->messages.items[index] : NULL;
+	bool has_ttl = m ? m->has_ttl_ms : in->has_ttl_ms, has_delay = m ? m->has_delay_ms : in->has_delay_ms;
+	bool has_instant = m ? m->has_deliver_at_ms : in->has_deliver_at_ms;
+
+	if (!has_ttl)
+		answer_message_problem(
+			req, m ? (int)index : -1, has_delay ? "delay_ms" : "deliver_at_ms",
+			"is after the end of the queue's ttl_ms; send a longer ttl_ms, or 0 for no limit");
+	else
+		answer_message_problem(req, m ? (int)index : -1, "ttl_ms",
+				       has_delay || has_instant
+					       ? "ends before the message is due"
+					       : "ends before the message is due, after the queue's delay_ms");
+}
+
 static void on_attempted(struct request *req, const struct reply *r)
 {
 	const struct queue_message_send_input *in = req->input;
@@ -165,8 +192,7 @@ static void on_attempted(struct request *req, const struct reply *r)
 	if (in->wait_room_ms > 0)
 		queue_room_left(req);
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL)
-		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
-				       "ttl_ms", "ends before the message is due");
+		answer_past_ttl(req, reply_int(r, QUEUE_MESSAGE_SEND_INDEX));
 	else if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS)
 		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
 	else

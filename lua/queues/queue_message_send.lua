@@ -2,8 +2,9 @@
 -- is a duplicate, and is not stored again.
 -- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  three per message: id ('': one is made), body (as it is stored after the header), and its
---       options: priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1:
---       delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's),
+--       options: priority 0..9 alone, or, with tabs between, also delay_ms (-1: the queue's),
+--       deliver_at_ms (-1: delay_ms counts; in the past: now), ttl_ms (0: the queue's, -1: none),
+--       max_receives (0: the queue's),
 --       backoff ('': the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group
 --       ('': none). After all messages, in one argument and separated by blanks: 'exists' when the
 --       queue must exist; 'results' when the result of a single message is awaited; 'room' when the
@@ -107,6 +108,9 @@ end
 local holders = redis.call('HMGET', keys[IDS], unpack(ids))
 local remembered = has_given and redis.call('ZMSCORE', keys[DONE], unpack(ids)) or {}
 
+queue.rules_text, queue.rules = settings[4], settings[4] and read_rules(settings[4])
+local of_queue = queue.rules or {}
+local has_defaults = of_queue.delay_ms or of_queue.ttl_ms
 local stored_at = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
@@ -140,18 +144,22 @@ for k, id in ipairs(ids) do
     end
     local options, at, group, header = ARGV[i + 2], now, '', nil
     local priority = options:sub(1, 1)
-    if #options == 1 and not is_given then
+    if #options == 1 and not is_given and not has_defaults then
       header = instant .. priority .. '\n'
     else
-      local delay_ms, deliver_at, ttl_ms, max_receives, backoff = 0, -1, 0, '0', ''
+      local delay_ms, deliver_at, ttl_ms, max_receives, backoff = '-1', -1, 0, '0', ''
       if #options > 1 then
         delay_ms, deliver_at, ttl_ms, max_receives, backoff, group =
-          options:match('\t(%d+)\t(-?%d+)\t(%d+)\t(%d+)\t([%d:]*)\t\t(.*)$')
+          options:match('\t(-?%d+)\t(-?%d+)\t(-?%d+)\t(%d+)\t([%d:]*)\t\t(.*)$')
         deliver_at, ttl_ms = tonumber(deliver_at), tonumber(ttl_ms)
-        at = deliver_at < 0 and now + delay_ms or math.max(deliver_at, now)
-        if ttl_ms > 0 and at >= now + ttl_ms then
-          return { -1, now, k - 1 }
-        end
+      end
+      if has_defaults and ttl_ms == 0 then
+        ttl_ms = of_queue.ttl_ms or 0
+      end
+      at = deliver_at >= 0 and math.max(deliver_at, now)
+        or now + (delay_ms ~= '-1' and delay_ms or of_queue.delay_ms or 0)
+      if ttl_ms > 0 and at >= now + ttl_ms then
+        return { -1, now, k - 1 }
       end
       local expires = '0'
       if ttl_ms > 0 then
@@ -197,7 +205,6 @@ end
 
 
 local blocked, marks, waiting = {}, {}, {}
-queue.rules_text, queue.rules = settings[4], settings[4] and read_rules(settings[4])
 queue.group_paused_until = tonumber(settings[5] or 0)
 if joining then
   waiting = join_groups(joining, drops, ready, blocked, marks)

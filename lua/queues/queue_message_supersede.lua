@@ -60,13 +60,15 @@ local function message_of(id, options)
     marks = '', progress = '', nonce = NO_NONCE, ends = NO_END, receives = 0, worker = '', reason = '', at = now,
     over = '',
   }
-  if #options == 1 then
-    return m
+  local of_queue, delay_ms, deliver_at, ttl_ms, max_receives = queue.rules or {}, -1, -1, 0, 0
+  if #options > 1 then
+    delay_ms, deliver_at, ttl_ms, max_receives, m.backoff, m.over, m.group =
+      options:match('\t(-?%d+)\t(-?%d+)\t(-?%d+)\t(%d+)\t([%d:]*)\t([^\t]*)\t(.*)$')
+    delay_ms, deliver_at, ttl_ms, m.max_receives =
+      tonumber(delay_ms), tonumber(deliver_at), tonumber(ttl_ms), tonumber(max_receives)
   end
-  local delay_ms, deliver_at, ttl_ms, max_receives
-  delay_ms, deliver_at, ttl_ms, max_receives, m.backoff, m.over, m.group =
-    options:match('\t(%d+)\t(-?%d+)\t(%d+)\t(%d+)\t([%d:]*)\t([^\t]*)\t(.*)$')
-  deliver_at, ttl_ms, m.max_receives = tonumber(deliver_at), tonumber(ttl_ms), tonumber(max_receives)
+  delay_ms = delay_ms >= 0 and delay_ms or of_queue.delay_ms or 0
+  ttl_ms = ttl_ms ~= 0 and ttl_ms or of_queue.ttl_ms or 0
   m.at = deliver_at < 0 and now + delay_ms or math.max(deliver_at, now)
   m.most = tonumber(m.over:sub(2))
   if m.most then

@@ -8,10 +8,12 @@
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
 --@reply -3 not_empty: blocked int, busy int
+--@reply -4 ttl_within_delay: ttl_ms int, delay_ms int
 -- is_new is 1 when the queue was created, else 0. backoff_reversed: the base would be above the
 -- longest delay; nothing changed. strict_concurrency: a strict queue would have a
 -- group_concurrency. not_empty: the order would change, and the queue has messages of groups: so
--- many are blocked, and so many are ready or in flight.
+-- many are blocked, and so many are ready or in flight. ttl_within_delay: the ttl_ms of a message
+-- would end before it is due.
 -- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -28,9 +30,9 @@ if wanted[3] > wanted[4] then
 end
 local all = rules_of(queue.rules_text)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
-for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate' }) do
+for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms' }) do
   local given = ARGV[11 + i] or '-1'
-  if given == '-2' or given == 'fair' then
+  if given == '-2' or given == 'fair' or given == '0' then
     all[name] = nil
   elseif given ~= '-1' then
     local limit, window_ms, burst = given:match('^(%d+) (%d+) (%d+)$')
@@ -40,6 +42,8 @@ for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'gr
 end
 if all.order and all.group_concurrency then
   return { -2, now }
+elseif (all.ttl_ms or math.huge) <= (all.delay_ms or 0) then
+  return { -4, now, all.ttl_ms, all.delay_ms }
 end
 read_waiters()
 read_room()

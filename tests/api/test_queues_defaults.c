@@ -195,3 +195,138 @@ TEST(a_message_that_was_received_a_thousand_times)
 	assert_in_range(due_ms, 50000, 120000);
 	free(stored);
 }
+
+/* ---- Delay and life of messages that are sent without one ---- */
+
+enum { DELAY_MS = 60000, TTL_MS = 3600000 };
+
+#define BOTH "\"delay_ms\":60000,\"ttl_ms\":3600000"
+
+/* The only message of the queue has these times after it was sent; a ttl of 0 means none. */
+static void assert_times(int64_t delay_ms, int64_t ttl_ms)
+{
+	struct answer a = list(delay_ms ? "?state=delayed" : "");
+
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	int64_t sent_ms = int_at(a, "/items/0/sent_at_ms");
+	assert_in_range(int_at(a, "/items/0/deliver_at_ms"), sent_ms + delay_ms, sent_ms + delay_ms);
+	if (ttl_ms)
+		assert_int_equal(int_at(a, "/items/0/expires_at_ms"), sent_ms + ttl_ms);
+	else
+		assert_true(json_is_null(json_at(a, "/items/0/expires_at_ms")));
+}
+
+static const struct {
+	const char *body;
+	int64_t delay_ms, ttl_ms;
+} sends[] = {
+	{ "{\"body\":1}", DELAY_MS, TTL_MS },
+	{ "{\"body\":1,\"id\":\"a\"}", DELAY_MS, TTL_MS },
+	{ "{\"messages\":[{\"body\":1}]," MUST "}", DELAY_MS, TTL_MS },
+	{ "{\"body\":1,\"group\":\"g\",\"max_receives\":3}", DELAY_MS, TTL_MS },
+	{ "{\"body\":1,\"delay_ms\":null,\"ttl_ms\":null}", DELAY_MS, TTL_MS },
+	{ "{\"body\":1,\"delay_ms\":0}", 0, TTL_MS },
+	{ "{\"body\":1,\"delay_ms\":5000}", 5000, TTL_MS },
+	{ "{\"body\":1,\"deliver_at_ms\":1000000000000}", 0, TTL_MS },
+	{ "{\"body\":1,\"ttl_ms\":0}", DELAY_MS, 0 },
+	{ "{\"body\":1,\"ttl_ms\":7200000}", DELAY_MS, 7200000 },
+	{ "{\"body\":1,\"delay_ms\":0,\"ttl_ms\":0}", 0, 0 },
+	{ "{\"body\":1,\"delay_ms\":7200000,\"ttl_ms\":0}", 7200000, 0 },
+	{ "{\"body\":1,\"id\":\"b\",\"on_duplicate\":\"replace\"}", DELAY_MS, TTL_MS },
+	{ "{\"body\":1,\"id\":\"c\",\"on_duplicate\":\"extend\",\"delay_ms\":0,\"ttl_ms\":0}", 0, 0 },
+	{ "{\"body\":1,\"id\":\"d\",\"on_duplicate\":\"after\",\"ttl_ms\":0}", DELAY_MS, 0 },
+	{ "{\"messages\":[{\"body\":1,\"id\":\"e\",\"on_duplicate\":\"extend\",\"delay_ms\":5000}]}", 5000, TTL_MS },
+};
+
+TEST(a_message_without_times_has_the_ones_of_its_queue)
+{
+	configure("{" BOTH "}");
+	for (size_t i = 0; i < COUNT(sends); i++) {
+		assert_status(send_body(sends[i].body), 201);
+		assert_times(sends[i].delay_ms, sends[i].ttl_ms);
+		assert_status(post("/purge", NULL, NULL), 200);
+	}
+}
+
+TEST(times_of_a_queue_are_set_and_removed)
+{
+	struct answer a = queue("PATCH", "{}");
+	assert_int_equal(int_at(a, "/settings/delay_ms"), 0);
+	assert_true(json_is_null(json_at(a, "/settings/ttl_ms")));
+	assert_int_equal(server_command(&redis, "HEXISTS p:queue:{q} rules")->integer, 0);
+	a = queue("PATCH", "{" BOTH "}");
+	assert_int_equal(int_at(a, "/settings/delay_ms"), DELAY_MS);
+	a = queue("PATCH", "{\"order\":\"strict\"}");
+	assert_int_equal(int_at(a, "/settings/delay_ms"), DELAY_MS);
+	assert_int_equal(int_at(a, "/settings/ttl_ms"), TTL_MS);
+	a = queue("PATCH", "{\"delay_ms\":null}");
+	assert_int_equal(int_at(a, "/settings/delay_ms"), 0);
+	assert_int_equal(int_at(a, "/settings/ttl_ms"), TTL_MS);
+	send_body("{\"body\":1}");
+	assert_times(0, TTL_MS);
+	a = queue("PUT", "{\"delay_ms\":5}");
+	assert_true(json_is_null(json_at(a, "/settings/ttl_ms")));
+	assert_int_equal(int_at(queue("GET", NULL), "/settings/delay_ms"), 5);
+	configure("{\"delay_ms\":0,\"ttl_ms\":null}");
+	assert_status(post("/purge", NULL, NULL), 200);
+	send_body("{\"body\":1}");
+	assert_times(0, 0);
+}
+
+/* A message that would end before it is due is refused, whichever of its times is the queue's. */
+TEST(no_message_ends_before_it_is_due)
+{
+	struct answer a;
+
+	configure("{" BOTH "}");
+	assert_problem(send_body("{\"body\":1,\"ttl_ms\":60000}"), 400, "invalid_value", "none");
+	a = send_body("{\"messages\":[{\"body\":1},{\"body\":1,\"delay_ms\":3600000}]}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/messages/1/delay_ms");
+	a = send_body("{\"body\":1,\"id\":\"a\",\"on_duplicate\":\"extend\",\"deliver_at_ms\":253402300799999}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/deliver_at_ms");
+	a = send_body("{\"body\":1,\"id\":\"a\",\"on_duplicate\":\"extend\",\"ttl_ms\":60000}");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/ttl_ms");
+	a = queue("PATCH", "{\"ttl_ms\":60000}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/ttl_ms");
+	assert_problem(queue("PATCH", "{\"delay_ms\":3600000}"), 400, "invalid_value", "none");
+	assert_problem(queue("PUT", "{\"delay_ms\":2,\"ttl_ms\":2}"), 400, "invalid_value", "none");
+	assert_int_equal(count_of("/settings/ttl_ms"), TTL_MS);
+	assert_int_equal(count_of("/sent"), 0);
+	assert_status(queue("PATCH", "{\"ttl_ms\":60001}"), 200);
+}
+
+TEST(a_burst_is_merged_by_the_delay_of_the_queue)
+{
+	configure("{\"delay_ms\":60000}");
+	send_body("{\"body\":1,\"id\":\"a\",\"on_duplicate\":\"extend\",\"delay_ms\":1000}");
+	struct answer a = send_body("{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"extend\"}");
+	assert_string_equal(text_at(a, "/messages/0/outcome"), "extended");
+	int64_t due_ms = int_at(a, "/messages/0/deliver_at_ms");
+	assert_in_range(due_ms, server_now_ms(&redis) + 50000, server_now_ms(&redis) + 60000);
+}
+
+TEST(a_message_of_a_schedule_has_the_times_too)
+{
+	configure("{" BOTH "}");
+	assert_status(http(client, "PUT", "/queues/q/schedules/s", "{\"every_ms\":3600000,\"body\":1}"), 201);
+	assert_status(http(client, "POST", "/queues/q/schedules/s/run", NULL), 200);
+	assert_times(DELAY_MS, TTL_MS);
+}
+
+/* What is redriven is not sent: it is due at once, or by interval_ms, without an end. */
+TEST(a_redrive_does_not_delay)
+{
+	configure("{}");
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	assert_status(reject(receipt_in(receive(NULL)), "{\"dead\":true}"), 200);
+	assert_in_range(http(client, "PUT", "/queues/r", "{" BOTH "}").status, 200, 201);
+	struct answer a = post("/redrive", "{\"to\":\"r\"}", NULL);
+	if (a.status == 200) { /* in a Cluster the two may be in different slots */
+		a = http(client, "GET", "/queues/r/messages", NULL);
+		assert_ids_of(a, "items", IDS("a"));
+		assert_true(json_is_null(json_at(a, "/items/0/expires_at_ms")));
+	}
+}

@@ -207,6 +207,8 @@ function rulesOf(settings) {
 		['Rate of a group', groupRate && perWindow(groupRate)],
 		['Policy', policy && `${policy.name}, key ${policy.key}`],
 		['Messages at most', settings.max_messages && number(settings.max_messages)],
+		['Delay of a message', settings.delay_ms && exactDuration(settings.delay_ms)],
+		['Life of a message', settings.ttl_ms && exactDuration(settings.ttl_ms)],
 	].filter(([, value]) => value);
 }
 
@@ -241,6 +243,8 @@ function fieldsOf(settings) {
 		text('/policy/key', 'Key of the policy', { placeholder: 'none' }),
 		{ name: '/order', label: 'Order in groups', options: ['fair', 'strict'], value: settings.order },
 		time('/result_ms', 'Results kept for; 0: not at all', { ms: settings.result_ms ?? 0 }),
+		time('/delay_ms', 'Delay of a message'),
+		time('/ttl_ms', 'Life of a message; 0: no limit', { ms: settings.ttl_ms ?? 0 }),
 	];
 }
 
@@ -258,7 +262,7 @@ function settingsIn(texts) {
 }
 
 function valueOf(name, text) {
-	if (name === '/result_ms') return parseDuration(text) || null;
+	if (name === '/result_ms' || name === '/ttl_ms') return parseDuration(text) || null;
 	if (name.endsWith('_ms')) return parseDuration(text);
 	return name === '/order' || name.startsWith('/policy/') ? text : Number(text);
 }

@@ -21,8 +21,8 @@ class SendOptions(TypedDict, total=False):
     priority: Optional[int]
     """A lower priority is delivered first. Default: 4."""
     ttl_ms: Optional[int]
-    """How long after sending the message may still be delivered. If it is absent, there is no
-    limit."""
+    """How long after sending the message may still be delivered; 0 means without a limit. If it is
+    absent, the queue's setting applies."""
     max_receives: Optional[int]
     """After how many deliveries the message is dead; 0: never, unless it is rejected with `dead`.
     If it is absent, the queue's setting applies."""
@@ -67,7 +67,8 @@ class _OutgoingMessage(TypedDict):
 
 class OutgoingMessage(_OutgoingMessage, total=False):
     delay_ms: Optional[int]
-    """Milliseconds from now until the message is due; at most 100 years."""
+    """Milliseconds from now until the message is due; at most 100 years. If it and `deliver_at_ms`
+    are absent, the queue's setting applies."""
     deliver_at_ms: Optional[int]
     """When the message is due, Unix milliseconds; at most the end of the year 9999."""
     priority: Optional[int]
@@ -78,8 +79,8 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     """The group of the message. If it is absent, the message has no group. By the queue's `order`,
     groups take turns, or the messages of a group are delivered one after the other."""
     ttl_ms: Optional[int]
-    """How long after sending the message may still be delivered. If it is absent, there is no
-    limit."""
+    """How long after sending the message may still be delivered; 0 means without a limit. If it is
+    absent, the queue's setting applies."""
     max_receives: Optional[int]
     """After how many deliveries the message is dead; 0: never, unless it is rejected with `dead`.
     If it is absent, the queue's setting applies."""
@@ -190,6 +191,12 @@ class QueueOptions(TypedDict, total=False):
     no limit."""
     rate: Optional[Union[QueueRateRequest, QueueRate]]
     group_rate: Optional[Union[QueueRateRequest, QueueRate]]
+    delay_ms: Optional[int]
+    """The `delay_ms` of messages that are sent without one and without `deliver_at_ms`, also by
+    schedules. Redrives and retries have no such delay. Default: 0."""
+    ttl_ms: Optional[int]
+    """The `ttl_ms` of messages that are sent without one, also by schedules. It must be above
+    `delay_ms`. If it is absent, there is no limit."""
 
 
 Overlap = Literal["skip", "allow"]
@@ -356,6 +363,10 @@ class QueueSettingsPatch(TypedDict, total=False):
     group_rate: Optional[Union[QueueRateRequest, QueueRate]]
     """The rate at which the messages of each group are delivered. It is replaced whole; null
     removes the limit."""
+    delay_ms: Optional[int]
+    """The delay of messages that are sent without one; null resets it to 0."""
+    ttl_ms: Optional[int]
+    """The ttl_ms of messages that are sent without one; null removes it."""
 
 
 class SchedulePatch(TypedDict, total=False):
@@ -661,6 +672,10 @@ class QueueSettings(TypedDict):
     policy: Optional[QueuePolicy]
     max_messages: Optional[int]
     """How many messages the queue holds at most; null if there is no limit."""
+    delay_ms: int
+    """The delay of messages sent without one."""
+    ttl_ms: Optional[int]
+    """The ttl_ms of messages that are sent without one; null if there is none."""
 
 
 class QueueState(TypedDict):

@@ -13,25 +13,33 @@ local function is_undone(s)
     commit(true)
     state = redis.call('HGET', keys[QUEUE], field)
   end
-  if redis.call('HEXISTS', keys[QUEUE], s.last_seq) == 0 then
+  local content = redis.call('HGET', keys[QUEUE], s.last_seq)
+  if not content then
     return false
   end
-  if not state then
+  local m = state and read_state(state) or read_header(content)
+  if m.nonce == NO_NONCE and is_expired(m) then
+    return false
+  elseif not state then
     return true
   end
-  local m = read_state(state)
   m.seq = s.last_seq
   return not redis.call('ZSCORE', keys[DEAD], member_of(m))
 end
 
 -- make_message(id, s, at, due, missed, more): stores a message for the instant `at` that is due at
--- `due`; `more` is JSON text that is added to its `schedule`. Returns its sequence.
+-- `due`, or after the queue's delay_ms from then; `more` is JSON text that is added to its
+-- `schedule`. The queue's ttl_ms counts from `due` too, so that no jitter outlasts it. Returns its
+-- sequence.
 local function make_message(id, s, at, due, missed, more)
   local headers, body = redis.call('HGET', keys[QUEUE], '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. format(',"at_ms":%d,"missed":%d', at, missed) .. more .. '}'
   local header_field = headers ~= '' and '\th' .. headers or ''
   local m = read_header(instant .. s.priority .. '\n')
-  m.group, m.at = s.group, due
+  check_types() -- which reads the rules
+  local of_queue = queue.rules or {}
+  m.group, m.at = s.group, due + (of_queue.delay_ms or 0)
+  m.expires_at = of_queue.ttl_ms and math.max(due, now) + of_queue.ttl_ms or 0
   store(m, '\ts' .. made_by .. header_field .. '\t=' .. body)
   plan_stored()
   commit(true)
