@@ -322,6 +322,8 @@ export interface QueueSettings {
   delayMs?: number | null | undefined;
   /** Of messages that are sent without one. */
   ttlMs?: number | null | undefined;
+  /** Of receives without one. This client always gives one. */
+  waitMs?: number | null | undefined;
 }
 
 export interface PurgeOptions extends CallOptions {

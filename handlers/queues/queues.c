@@ -71,6 +71,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE);
 	out_int(o, "delay_ms", reply_int(r, at + QUEUE_SETTINGS_DELAY_MS));
 	write_some(o, "ttl_ms", reply_int(r, at + QUEUE_SETTINGS_TTL_MS));
+	out_int(o, "wait_ms", reply_int(r, at + QUEUE_SETTINGS_WAIT_MS));
 	out_close(o);
 }
 
@@ -238,6 +239,7 @@ static void put(struct request *req)
 		  in->group_rate.burst);
 	call_int(c, in->delay_ms);
 	call_change(c, in->has_ttl_ms, true, in->ttl_ms);
+	call_int(c, in->wait_ms);
 	call_send(c, on_replaced);
 }
 
@@ -288,6 +290,7 @@ static void patch(struct request *req)
 		  in->group_rate.burst);
 	call_change(c, in->has_delay_ms, in->reset_delay_ms, in->delay_ms);
 	call_change(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_change(c, in->has_wait_ms, in->reset_wait_ms, in->wait_ms);
 	call_send(c, on_merged);
 }
 

@@ -12,8 +12,7 @@
 #include "common/handler.h"
 #include "common/key_kinds.h"
 #include "queues/queue_call.h"
-#include "queues/queue_content.h"
-#include "queues/queue_metrics.h"
+#include "queues/receive_out.h"
 #include "queues/workers.h"
 
 enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100, LACKING_POLL_MS = 1000 };
@@ -21,82 +20,6 @@ enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100, LACKING_POLL_MS = 1000 };
 static void attempt(struct request *req);
 static void receive(struct request *req);
 static void proceed(struct request *req);
-
-/* Writes one message. An acknowledged message has no receipt and no visibility timeout. */
-static void out_received(struct json_out *o, struct request *req, const struct queue_delivery *delivery)
-{
-	const struct receive_order *order = req->work;
-	bool is_done = order->acknowledge;
-	const struct reply *r = delivery->m;
-	struct text queue = order->queues[delivery->queue], sequence = reply_text(r, QUEUE_DELIVERY_SEQUENCE);
-	struct queue_message m;
-	char receipt[RECEIPT_LEN + 1];
-
-	queue_message_read(&m, sequence, reply_text(r, QUEUE_DELIVERY_CONTENT),
-			   reply_text(r, QUEUE_DELIVERY_STORED_STATE));
-	out_object(o, NULL);
-	if (order->names_queue)
-		out_text(o, "queue", queue);
-	out_text(o, "id", m.id);
-	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, sequence, m.nonce, receipt));
-	queue_content_out(o, m.content);
-	out_text_or_null(o, "group", m.group);
-	out_int(o, "priority", m.priority);
-	out_int(o, "receives", m.receives);
-	out_int(o, "sent_at_ms", m.sent_at_ms);
-	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
-	out_close(o);
-}
-
-/* Writes the beginning that all answers share. */
-static struct json_out *begin_answer(struct request *req)
-{
-	const struct receive_order *order = req->work;
-	struct json_out *o = answer_begin(req, 200);
-
-	if (!order->names_queue)
-		out_text(o, "name", order->queues[0]);
-	if (order->settle)
-		queue_settle_out(o, order->settle);
-	out_array(o, "messages");
-	return o;
-}
-
-/* Answers in place of a problem, once deliveries were settled. */
-static bool answer_unreceived(struct request *req, enum problem p, enum effect effect)
-{
-	struct json_out *o = begin_answer(req);
-
-	out_close(o);
-	out_object(o, "unreceived");
-	out_string(o, "code", problem_row(p)->code);
-	out_string(o, "effect", problem_effect_name(effect));
-	out_close(o);
-	answer_end(req);
-	return true;
-}
-
-static void answer_deliveries(struct request *req)
-{
-	const struct receive_order *order = req->work;
-	struct json_out *o = begin_answer(req);
-
-	for (size_t i = 0; i < order->queue_count; i++)
-		queue_metrics_seen(order->queues[i]);
-	for (size_t i = 0; i < order->count; i++) {
-		struct text queue = order->queues[order->deliveries[i].queue];
-		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
-		queue_metrics_count(req, queue, QUEUE_ACKNOWLEDGED, order->acknowledge);
-		/* The reply took so long that another worker may have the message. */
-		bool has_expired =
-			request_is_past(req, reply_int(order->deliveries[i].m, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
-		if (order->acknowledge || order->in_turn || !has_expired)
-			out_received(o, req, &order->deliveries[i]);
-	}
-	out_close(o);
-	receive_lacks_out(o, &order->lacks, order->queues);
-	answer_end(req);
-}
 
 /*
  * Takes the policies from a reply, whose rows follow the rows of messages. If memory runs out, no
@@ -156,6 +79,35 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
 }
 
+static bool begin_wait(struct request *req, int64_t ms)
+{
+	const struct receive_order *order = req->work;
+
+	if (!wait_begin(req, ms, order->queue_count))
+		return false;
+	for (size_t i = 0; i < order->queue_count; i++)
+		wait_on(req, call_key_name(req, KEY_QUEUE, order->queues[i], NULL));
+	return true;
+}
+
+/*
+ * Begins to wait as a queue is set, and attempts again, if the request left that to the queues. A
+ * body that is too large to keep does not wait: the request did not ask for it. False: the request
+ * must be answered.
+ */
+static bool waits_as_set(struct request *req)
+{
+	struct receive_order *order = req->work;
+	int32_t ms = order->queue_wait_ms;
+
+	if (order->wait_ms >= 0 || ms <= 0 || !wait_fits_body(req))
+		return false;
+	order->wait_ms = ms;
+	if (begin_wait(req, ms))
+		attempt(req);
+	return true;
+}
+
 /* Call it once the messages of a call have been taken and paid for. */
 static void proceed_from(struct request *req, bool has_taken)
 {
@@ -166,11 +118,11 @@ static void proceed_from(struct request *req, bool has_taken)
 		receive(req);
 	} else if (order->count == 0 && receive_lacks_all(&order->lacks)) {
 		receive_lacks_answer(req, &order->lacks);
-	} else {
+	} else if (has_taken || order->count || !waits_as_set(req)) {
 		if (receive_lacks_some(&order->lacks)) /* its ticket may not be in the wait queues of these */
 			wait_look_in(req, LACKING_POLL_MS);
 		if (has_taken || order->count || !wait_park(req, attempt)) /* all of a replay may have ended */
-			answer_deliveries(req);
+			receive_answer_deliveries(req);
 	}
 }
 
@@ -276,7 +228,11 @@ static void on_received(struct request *req, const struct reply *r)
 	order->was_replayed = req->result->replayed;
 	if (!order->was_replayed && !order->in_turn && (taken > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
-	wait_look_at(req, reply_int(r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS));
+	int64_t look_at_ms = reply_int(r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS);
+	if (order->wait_ms >= 0)
+		wait_look_at(req, look_at_ms);
+	else if (look_at_ms > order->queue_wait_ms)
+		order->queue_wait_ms = (int32_t)look_at_ms;
 	if (order->payment && order->count > before)
 		pay(req, before);
 	else
@@ -290,7 +246,7 @@ static void on_turn(struct request *req, const struct reply *r)
 
 	if (r) {
 		queue_settle_take(req, order->settle, r);
-		req->fallback = answer_unreceived;
+		req->fallback = receive_answer_unreceived;
 		on_received(req, r);
 	} else if (call_problem_is_unknown(req->result->failed)) {
 		call_problem_answer(req->result->failed);
@@ -340,7 +296,7 @@ static void receive(struct request *req)
 	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_int(c, order->acknowledge);
 	call_text(c, wait_ticket(req, &queue, text_of_int(order->limit, order->ticket_tail)));
-	call_int(c, order->count ? 0 : wait_left_ms(req));
+	call_int(c, order->count ? 0 : order->wait_ms < 0 ? -1 : wait_left_ms(req));
 	call_int(c, wait_queued_us(req));
 	if (order->must_exist || order->worker.len)
 		call_string(c, order->must_exist ? "1" : "");
@@ -400,7 +356,7 @@ static void proceed(struct request *req)
 
 	req->on_disconnect = release;
 	if (order->settle && order->settle->count && !order->settles_too)
-		req->fallback = answer_unreceived;
+		req->fallback = receive_answer_unreceived;
 	if (order->in_turn && order->must_exist)
 		look(req);
 	else
@@ -438,10 +394,8 @@ void receive_begin(struct request *req, const struct receive_order *given)
 	}
 	if (given->settle && !queue_settle_check(req, given->settle))
 		return;
-	if (!keep(req, given) || !wait_begin(req, given->wait_ms, given->queue_count))
+	if (!keep(req, given) || !begin_wait(req, given->wait_ms))
 		return;
-	for (size_t i = 0; i < given->queue_count; i++)
-		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
 	const struct receive_order *order = req->work;
 	if (given->settle && given->settle->count && !order->settles_too)
 		queue_settle_send(req, given->settle, proceed);

@@ -36,7 +36,8 @@ end
 --@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
 -- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int,
 -- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
--- concurrency int, rate (queue_rate), group_rate (queue_rate), delay_ms int, ttl_ms int
+-- concurrency int, rate (queue_rate), group_rate (queue_rate), delay_ms int, ttl_ms int,
+-- wait_ms int
 --@shape queue_rate: limit int, window_ms int, burst int
 -- A backoff_base_ms of 0 means at once; is_strict is 0 or 1; paused is as paused_setting() has it.
 -- Without a policy policy_name is ''. For the other settings 0 means none.
@@ -62,4 +63,5 @@ local function add_settings(reply, rules)
   end
   reply[#reply + 1] = all.delay_ms or 0
   reply[#reply + 1] = all.ttl_ms or 0
+  reply[#reply + 1] = all.wait_ms or 0
 end

@@ -30,7 +30,9 @@ if wanted[3] > wanted[4] then
 end
 local all = rules_of(queue.rules_text)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
-for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms' }) do
+local RULES =
+  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms' }
+for i, name in ipairs(RULES) do
   local given = ARGV[11 + i] or '-1'
   if given == '-2' or given == 'fair' or given == '0' then
     all[name] = nil

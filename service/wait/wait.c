@@ -68,9 +68,14 @@ bool wait_has_room(struct request *req)
 	return false;
 }
 
+bool wait_fits_body(const struct request *req)
+{
+	return req->asked.body.len <= MAX_BODY;
+}
+
 static bool fits_body(struct request *req)
 {
-	if (req->asked.body.len <= MAX_BODY)
+	if (wait_fits_body(req))
 		return true;
 	answer_problem(req, P_BODY_TOO_LARGE,
 		       "the body has %zu bytes; one that waits by wait_ms or wait_result_ms may have %d",

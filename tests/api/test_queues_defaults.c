@@ -330,3 +330,120 @@ TEST(a_redrive_does_not_delay)
 		assert_true(json_is_null(json_at(a, "/items/0/expires_at_ms")));
 	}
 }
+
+/* ---- Waiting of receives that are sent without wait_ms ---- */
+
+#define RECEIVE "/queues/q/receive"
+
+static struct raw *waiting_receive(const char *body)
+{
+	struct raw *w = waiter_at(&patternd, RECEIVE, body, "");
+
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	return w;
+}
+
+TEST(a_receive_waits_as_its_queue_is_set)
+{
+	static const char *const receives[] = { "{}", "{\"wait_ms\":null}", "{\"limit\":9,\"must_exist\":true}",
+						"{\"acknowledge\":true}", "{\"settle\":{\"acknowledge\":[]}}" };
+
+	configure("{\"wait_ms\":20000}");
+	for (size_t i = 0; i < COUNT(receives); i++) {
+		struct raw *w = waiting_receive(receives[i]);
+		send_body("{\"body\":1}");
+		struct answer a = waiter_answer(w, RECEIVE, SOON_MS);
+		assert_status(a, 200);
+		assert_int_equal(count_in(a), 1);
+		raw_close(w);
+		assert_int_equal(waiting_at(&patternd), 0);
+	}
+}
+
+TEST(the_wait_of_a_queue_ends)
+{
+	configure("{\"wait_ms\":300}");
+	struct answer a = receive(NULL);
+	assert_int_equal(count_in(a), 0);
+	assert_in_range(a.took_us, 290 * 1000, 5 * 1000 * 1000);
+	a = post("/receive", NULL, KEY "waits");
+	assert_int_equal(count_in(a), 0);
+	assert_in_range(a.took_us, 290 * 1000, 5 * 1000 * 1000);
+	assert_int_equal(server_command(&redis, "EXISTS p:queue:{q}:waiters")->integer, 0);
+	assert_status(queue("PATCH", "{\"paused\":true}"), 200);
+	send_body("{\"body\":1}");
+	a = receive(NULL); /* a paused queue has nothing to hand out */
+	assert_int_equal(count_in(a), 0);
+	assert_true(a.took_us >= 290 * 1000);
+}
+
+TEST(a_receive_with_wait_ms_has_its_own)
+{
+	configure("{\"wait_ms\":20000}");
+	struct answer a = receive("{\"wait_ms\":0}");
+	assert_int_equal(count_in(a), 0);
+	assert_true(a.took_us < 10 * 1000 * 1000);
+	a = receive("{\"wait_ms\":200}");
+	assert_int_equal(count_in(a), 0);
+	assert_in_range(a.took_us, 190 * 1000, 10 * 1000 * 1000);
+	send_body("{\"body\":1}");
+	a = receive(NULL); /* what is there is taken at once */
+	assert_int_equal(count_in(a), 1);
+	assert_true(a.took_us < 10 * 1000 * 1000);
+	assert_int_equal(int_at(queue("PATCH", "{\"wait_ms\":null}"), "/settings/wait_ms"), 0);
+	a = receive(NULL);
+	assert_true(a.took_us < 10 * 1000 * 1000);
+	assert_problem(queue("PATCH", "{\"wait_ms\":60001}"), 400, "out_of_range", "none");
+}
+
+/* The settled deliveries end before the request waits. */
+TEST(a_turn_waits_as_its_queue_is_set)
+{
+	char body[256];
+
+	configure("{\"wait_ms\":20000}");
+	send_body("{\"body\":1}");
+	snprintf(body, sizeof(body), "{\"settle\":{\"acknowledge\":[\"%s\"]}}", receipt_in(receive(NULL)));
+	struct raw *w = waiting_receive(body);
+	assert_counts(0, 0, 0, 0);
+	send_body("{\"body\":2}");
+	struct answer a = waiter_answer(w, RECEIVE, SOON_MS);
+	assert_int_equal(int_at(a, "/messages/0/body"), 2);
+	assert_string_equal(text_at(a, "/deliveries/0/outcome"), "acknowledged");
+	raw_close(w);
+}
+
+/* Of several queues, also in several slots, the longest wait counts. */
+TEST(several_queues_wait_as_the_most_patient)
+{
+	static const char body[] = "{\"queues\":[\"p\",\"q\",\"r\"]}";
+
+	assert_status(http(client, "PUT", "/queues/p", "{\"wait_ms\":1}"), 201);
+	configure("{\"wait_ms\":20000}");
+	struct raw *w = waiter_at(&patternd, "/queues/receive", body, "");
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	assert_status(http(client, "POST", "/queues/r/messages", "{\"body\":1}"), 201);
+	struct answer a = waiter_answer(w, "/queues/receive", SOON_MS);
+	assert_string_equal(text_at(a, "/messages/0/queue"), "r");
+	raw_close(w);
+	a = http(client, "POST", "/queues/receive", "{\"queues\":[\"p\",\"r\"]}");
+	assert_int_equal(count_in(a), 0);
+	assert_true(a.took_us < 10 * 1000 * 1000);
+}
+
+/* A body that may not wait is answered at once, since it did not ask for the wait. */
+TEST(a_large_body_does_not_wait)
+{
+	enum { SIZE = 65 * 1024 };
+	char *body = malloc(SIZE + 3);
+
+	memset(body, ' ', SIZE);
+	memcpy(body, "{", 1);
+	strcpy(body + SIZE, "}");
+	configure("{\"wait_ms\":20000}");
+	struct answer a = receive(body);
+	assert_status(a, 200);
+	assert_int_equal(count_in(a), 0);
+	assert_true(a.took_us < 10 * 1000 * 1000);
+	free(body);
+}

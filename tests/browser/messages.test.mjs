@@ -314,6 +314,13 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
   await dialog.getByLabel('Receives until dead; 0: never', { exact: true }).fill('0');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await shows(page.locator('dd', { hasText: /^never dead$/ }));
+  await page.getByRole('button', { name: 'Edit settings' }).click();
+  const times = { 'Delay of a message': '5 s', 'Life of a message; 0: no limit': '1 h', 'Receives wait': '20 s' };
+  for (const [label, text] of Object.entries(times)) await dialog.getByLabel(label, { exact: true }).fill(text);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await shows(page.locator('dd', { hasText: /^20\ss$/ }));
+  const { delay_ms: delay, ttl_ms: life, wait_ms: wait } = await settings();
+  assert.deepEqual([delay, life, wait], [5000, 3_600_000, 20_000]);
   assert.equal((await settings()).max_receives, 0);
   await api(stage.url, 'PATCH', '/queues/mail', { max_receives: 3 });
   const empty = ['Rate: messages', 'Rate: per', 'Rate: at once', 'In flight at most', 'Policy', 'Key of the policy'];

@@ -209,6 +209,7 @@ function rulesOf(settings) {
 		['Messages at most', settings.max_messages && number(settings.max_messages)],
 		['Delay of a message', settings.delay_ms && exactDuration(settings.delay_ms)],
 		['Life of a message', settings.ttl_ms && exactDuration(settings.ttl_ms)],
+		['Receives wait', settings.wait_ms && exactDuration(settings.wait_ms)],
 	].filter(([, value]) => value);
 }
 
@@ -245,6 +246,7 @@ function fieldsOf(settings) {
 		time('/result_ms', 'Results kept for; 0: not at all', { ms: settings.result_ms ?? 0 }),
 		time('/delay_ms', 'Delay of a message'),
 		time('/ttl_ms', 'Life of a message; 0: no limit', { ms: settings.ttl_ms ?? 0 }),
+		time('/wait_ms', 'Receives wait'),
 	];
 }
 

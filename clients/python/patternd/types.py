@@ -197,6 +197,8 @@ class QueueOptions(TypedDict, total=False):
     ttl_ms: Optional[int]
     """The `ttl_ms` of messages that are sent without one, also by schedules. It must be above
     `delay_ms`. If it is absent, there is no limit."""
+    wait_ms: Optional[int]
+    """The `wait_ms` of receives that are sent without one. Default: 0."""
 
 
 Overlap = Literal["skip", "allow"]
@@ -367,6 +369,8 @@ class QueueSettingsPatch(TypedDict, total=False):
     """The delay of messages that are sent without one; null resets it to 0."""
     ttl_ms: Optional[int]
     """The ttl_ms of messages that are sent without one; null removes it."""
+    wait_ms: Optional[int]
+    """The wait_ms of receives that are sent without one; null resets it to 0."""
 
 
 class SchedulePatch(TypedDict, total=False):
@@ -676,6 +680,8 @@ class QueueSettings(TypedDict):
     """The delay of messages sent without one."""
     ttl_ms: Optional[int]
     """The ttl_ms of messages that are sent without one; null if there is none."""
+    wait_ms: int
+    """The wait_ms of receives sent without one."""
 
 
 class QueueState(TypedDict):

@@ -1,12 +1,12 @@
 -- queue_message_receive: hands out messages that are ready: from the first queue first, then by
 -- priority, due time and arrival.
 -- KEYS  the keys of one queue (queues/lib_queue.lua) or of several, in order of preference
--- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these
---       deliveries (16 hex digits; the first 10 become Redis's time in seconds), 4 '1': each is
---       done at once, as by queue_delivery_acknowledge; its visible_until_ms is then 0, and
---       queue_delivery_return needs its content to bring it back, 5 ticket (lib/waiters.lua), ''
---       for a request that does not wait, 6 how long it may still wait, ms; 0: this is its last
---       try, after which it leaves the wait queues; 7 how long it has waited, us; 8 absent or '':
+-- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries
+--       (16 hex digits; the first 10 become Redis's time in seconds), 4 '1': each is done at once,
+--       as by queue_delivery_acknowledge; its visible_until_ms is then 0, and queue_delivery_return
+--       needs its content to bring it back, 5 ticket (lib/waiters.lua), '' for a request that does
+--       not wait, 6 how long it may still wait, ms; 0: this is its last try, after which it leaves
+--       the wait queues; -1: the queues decide; 7 how long it has waited, us; 8 absent or '':
 --       queues need not exist, '1': each queue must exist, '2': look only whether the one queue
 --       exists, and take nothing; 9 the worker, percent-encoded; absent without one
 --@reply -2 paying
@@ -15,10 +15,11 @@
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
 -- queue int
 -- The outcome is how many messages were taken. more is 1 when none was taken but the bound on work
--- was reached: call again. look_at_ms is when a ticket that still waits should try again (-1:
--- when it is notified). queue is counted from 0. absent has the first queue that does not exist;
--- nothing is changed then. A paused queue hands out nothing. A waiter takes nothing while others
--- wait before it; these are called.
+-- was reached: call again. look_at_ms is when a ticket that still waits should try again (-1: when
+-- it is notified). If the queues decide, it is instead the longest wait_ms that they have (-1:
+-- none), for which the request may wait with a ticket. queue is counted from 0. absent has the
+-- first queue that does not exist; nothing is changed then. A paused queue hands out nothing. A
+-- waiter takes nothing while others wait before it; these are called.
 -- A replay returns the deliveries that are still current, with their present visible_until_ms; with
 -- ARGV[4] it returns all of them, as before. What a policy admits is recorded later
 -- (queue_delivery_pay). paying: the first request took the messages less than 2 s ago, and may
@@ -159,6 +160,12 @@ for _, one in ipairs(queues) do
   queue, keys = one, one.keys
   receive_write()
   receive_wait()
+end
+if request.wait_ms < 0 then
+  reply[4] = -1
+  for _, one in ipairs(queues) do
+    reply[4] = math.max(reply[4], one.rules and one.rules.wait_ms or -1)
+  end
 end
 for i, one in ipairs(queues) do -- behind the messages, as a row without a sequence
   if one.policy and one.states[1] then
