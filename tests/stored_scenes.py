@@ -187,6 +187,8 @@ LIMITS = {
     "writes": [
         ("PUT /ratelimit/policies/web", {"limit": 30, "window_ms": HOUR, "burst": 15, "key_header": "X-Real-IP"}),
         ("PUT /ratelimit/policies/all", {"limit": 3, "window_ms": HOUR, "algorithm": "sliding_window", "shadow": True}),
+        ("PUT /ratelimit/policies/clients", {"limit": 30, "window_ms": HOUR, "address": {"from_right": 2}}),
+        ("POST /ratelimit", {"key": "2001:DB8::1", "policy": "clients"}),
         ("POST /ratelimit", {"key": "acme", "policy": "web", "cost": 3}),
         ("POST /ratelimit", {"key": "acme", "policy": "all"}),
         *[
@@ -199,6 +201,7 @@ LIMITS = {
         ("GET /ratelimit/policies", None),
         ("GET /ratelimit/keys", None),
         ("GET /ratelimit/keys/acme?policy=web", None),
+        ("GET /ratelimit/keys/2001:db8::7?policy=clients", None),
         ("POST /ratelimit", {"key": "acme", "policy": "web", "cost": 12}),
         ("POST /ratelimit", {"key": "acme", "policy": "all"}),
         *[

@@ -138,11 +138,24 @@ export interface Decision {
 }
 
 /** The contract has all members; those that are most used have types here. */
+/** The keys of a policy are network addresses: all spellings of an address share one limit. */
+export interface PolicyAddress {
+  /** How many bits of an IPv6 address are the key: 64. */
+  ipv6Prefix?: number | null | undefined;
+  /** How many bits of an IPv4 address are the key: 32. */
+  ipv4Prefix?: number | null | undefined;
+  /** What happens to a key that is no address: it is refused. */
+  other?: 'refuse' | 'keep' | null | undefined;
+  /** Which address of a header's list is the key; 1 is the last. */
+  fromRight?: number | null | undefined;
+}
+
 export interface PolicySettings {
   limit: number;
   windowMs: number;
   burst?: number | undefined;
   algorithm?: 'gcra' | 'sliding_window' | 'fixed_window' | undefined;
+  address?: PolicyAddress | null | undefined;
   [member: string]: unknown;
 }
 
@@ -152,6 +165,7 @@ export interface Policy {
   windowMs: number;
   burst: number | null;
   algorithm: string;
+  address: PolicyAddress | null;
   [member: string]: unknown;
 }
 

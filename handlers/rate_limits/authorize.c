@@ -5,6 +5,7 @@
  */
 #include <strings.h>
 
+#include "rate_limits/address_keys.h"
 #include "rate_limits/decide.h"
 #include "rate_limits/policy_cache.h"
 
@@ -35,7 +36,8 @@ static bool is_key(struct text value)
  * Returns the key; absent: the request was answered. A proxy may add its line to the client's: then
  * the first line would be the client's choice, and so would a list of both.
  */
-static struct text key_from(struct request *req, const char *header)
+static struct text key_from(struct request *req, const char *header, const struct limit_address *address,
+			    struct limit_check *c)
 {
 	unsigned lines;
 	/* libmicrohttpd 0.9.75 leaves blanks at the end, which are not part of the value. */
@@ -47,6 +49,10 @@ static struct text key_from(struct request *req, const char *header)
 			       header);
 		return (struct text){ 0 };
 	}
+	struct text found = address_keys_of_header(req, address, value);
+	c->is_other = !found.at;
+	if (found.at)
+		return found;
 	if (value.len == 0)
 		return TEXT("-");
 	if (is_key(value) && !is_credential(header))
@@ -67,13 +73,15 @@ static bool set_key(struct request *req, const struct limit_policy *policy)
 
 	if (c->key.at)
 		return true;
-	if (*header)
-		c->key = key_from(req, header);
-	else
+	if (*header) {
+		c->key = key_from(req, header, &policy->address, c);
+		limits->key_at = arena_printf(&req->arena, "%s:", header).at;
+	} else {
 		answer_field_problem(
 			req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
 			req->op->tail ? "has no key_header; set it to the name of the header that has the key"
 				      : "is required, unless ?key_header is given or the policy has a key_header");
+	}
 	return c->key.at != NULL;
 }
 
@@ -122,6 +130,7 @@ void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_i
 	if (!limits)
 		return;
 	limits->checks[0].key = in->key;
+	limits->key_at = "?key";
 	limits->key_header = in->key_header;
 	if (in->deny_status == RATELIMIT_AUTHORIZE_DENY_STATUS_403)
 		limits->refusal = P_RATE_DENIED;

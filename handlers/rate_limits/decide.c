@@ -3,6 +3,7 @@
 
 #include "common/key_kinds.h"
 #include "process/metrics.h"
+#include "rate_limits/address_keys.h"
 #include "rate_limits/limit_slots.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/rate_limit_response.h"
@@ -76,6 +77,8 @@ bool ratelimit_degrade(struct request *req, enum problem p, enum effect effect)
 	}
 	if (!limits)
 		return false;
+	if (!address_keys_apply(req, limits))
+		return true;
 	limits->degraded = limits->granted = true;
 	metrics_count(METRIC_answers_degraded);
 	ratelimit_answer(req);
@@ -115,7 +118,7 @@ static void attempt(struct request *req)
 
 static void decide_again(struct request *req)
 {
-	if (limit_request_is_sound(req, req->work))
+	if (address_keys_apply(req, req->work) && limit_request_is_sound(req, req->work))
 		attempt(req);
 }
 
@@ -130,7 +133,8 @@ void ratelimit_decide(struct request *req)
 	struct limit_request *limits = req->work;
 
 	limits->retry = retry;
-	if (!limit_request_is_sound(req, limits) || !wait_begin(req, limits->wait_ms, limits->count))
+	if (!address_keys_apply(req, limits) || !limit_request_is_sound(req, limits) ||
+	    !wait_begin(req, limits->wait_ms, limits->count))
 		return;
 	for (size_t i = 0; limits->wait_ms && i < limits->count; i++) {
 		const struct limit_check *c = &limits->checks[i];

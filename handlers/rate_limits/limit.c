@@ -255,11 +255,12 @@ static void set_key_header(struct limit_policy *p, struct text header)
 
 bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 {
-	struct text header = reply_text(r, LIMIT_POLICY_KEY_HEADER);
+	struct text header = reply_text(r, LIMIT_POLICY_KEY_HEADER), kind = reply_text(r, LIMIT_POLICY_ALGORITHM);
+	struct text algorithm = text_cut(&kind, ' ');
 	int64_t limit = number_at(r, LIMIT_POLICY_LIMIT), burst = number_at(r, LIMIT_POLICY_BURST);
 
 	*out = (struct limit_policy){
-		.limit = { .algorithm = limit_algorithm_of(reply_text(r, LIMIT_POLICY_ALGORITHM)),
+		.limit = { .algorithm = limit_algorithm_of(algorithm),
 			   .limit = limit,
 			   .window_ms = number_at(r, LIMIT_POLICY_WINDOW_MS),
 			   .burst = burst ? burst : limit,
@@ -272,7 +273,8 @@ bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 		set_key_header(out, header);
 	const struct limit *l = &out->limit;
 	return header.len <= PLAIN_NAME_MAX && l->algorithm && is_in(l->limit, 1, MOST) && is_in(l->burst, 1, MOST) &&
-	       is_in(l->window_ms, 1, WINDOW_MOST_MS) && l->burst <= largest_burst(l);
+	       is_in(l->window_ms, 1, WINDOW_MOST_MS) && l->burst <= largest_burst(l) &&
+	       limit_address_parse(kind, &out->address);
 }
 
 void limit_answer_foreign_policy(struct request *req, struct text name)
@@ -288,6 +290,7 @@ bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_pu
 		.shadow = in->shadow,
 	};
 	set_key_header(out, in->key_header);
+	limit_address_of_input(in, &out->address);
 	return is_sound(req, &out->limit, "");
 }
 
@@ -314,5 +317,6 @@ bool limit_policy_merge(struct request *req, const struct ratelimit_policy_patch
 		out->shadow = in->shadow;
 	if (in->has_key_header || in->reset_key_header)
 		set_key_header(out, in->key_header);
+	limit_address_merge(in, &out->address);
 	return is_sound(req, l, "");
 }

@@ -4,6 +4,7 @@
  *	rate_limits/rate_limits.c           POST /ratelimit makes a limit_request
  *	rate_limits/authorize.c             /ratelimit/authorize makes one, too
  *	rate_limits/policy_cache.c          adds the policies that it names
+ *	rate_limits/address_keys.c          makes keys that are addresses canonical
  *	rate_limits/decide.c                asks Redis
  *	rate_limits/limit_slots.c           asks several nodes of a Cluster
  *	rate_limits/rate_limit_response.c   answers
@@ -12,6 +13,7 @@
 #define PATTERND_LIMIT_H
 
 #include "common/handler.h"
+#include "rate_limits/limit_address.h"
 
 enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
 
@@ -43,6 +45,7 @@ struct limit {
 
 struct limit_policy {
 	struct limit limit;
+	struct limit_address address;
 	bool open;                           /* grants when Redis cannot decide */
 	bool shadow;                         /* always grants */
 	char key_header[PLAIN_NAME_MAX + 1]; /* "": the policy names no header */
@@ -70,7 +73,9 @@ struct limit_decision {
 struct limit_check {
 	struct text name; /* its name in the headers */
 	struct limit_account account;
-	struct text key;
+	struct text key;   /* as it is limited */
+	struct text given; /* the key in the request; used by rate_limits/address_keys.c only */
+	bool is_other;     /* the key is not an address, even if it looks so: from_right names none in the header */
 	int64_t cost;
 	struct limit_policy policy; /* if account.policy is set: valid once has_policy */
 	bool has_policy;
@@ -85,6 +90,8 @@ struct limit_request {
 	bool counted_refusal;   /* the request was refused, and a limit with count_refused counted it */
 	enum problem refusal;   /* the problem that answers a refusal */
 	struct text key_header; /* for /ratelimit/authorize: the header that has the key; absent: the policy names it */
+	const char *key_at;     /* the pointer to the key in the request. NULL: the `key` of the body, or of a check */
+	bool may_lack_policy;   /* a check whose policy does not exist is served without it */
 	void (*next)(struct request *req); /* the step that follows once the policies are known */
 	/*
 	 * Called if a policy does not exist, or if result->failed is set. NULL: the problem is

@@ -1,5 +1,6 @@
 /* ratelimit_keys: the state that limits keep for a key: get, delete, list, refund. */
 #include "common/key_kinds.h"
+#include "rate_limits/address_keys.h"
 #include "rate_limits/policy_cache.h"
 
 /* Takes the account from an input. All inputs have the same members. */
@@ -32,28 +33,58 @@ static bool account_is_one(struct request *req, struct limit_account account)
 	return false;
 }
 
+/*
+ * Calls `next` when checks[0] has the key as it is counted: the policy may have `address`. State
+ * outlives its policy, so the policy need not exist.
+ */
+static void find_key(struct request *req, struct text key, struct limit_account account, const char *at,
+		     void (*next)(struct request *req))
+{
+	struct limit_request *limits = limit_request_new(req, 1);
+
+	if (!limits)
+		return;
+	limits->checks[0].key = key;
+	limits->checks[0].account = account;
+	limits->key_at = at;
+	limits->may_lack_policy = true;
+	policy_cache_fill(req, next);
+}
+
+static const struct limit_check *check_of(const struct request *req)
+{
+	return &((const struct limit_request *)req->work)->checks[0];
+}
+
 /* ---- GET /ratelimit/keys/{key} ---- */
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct ratelimit_key_get_input *in = req->input;
 	int64_t algorithm = reply_int(r, LIMIT_STATE_ALGORITHM);
 	bool used = algorithm >= 1 && algorithm <= ALGORITHMS;
 
-	write_state(answer_begin(req, 200), req, in->key, ACCOUNT_OF(in),
+	write_state(answer_begin(req, 200), req, check_of(req)->key, check_of(req)->account,
 		    used ? limit_algorithm_names[algorithm - 1] : NULL, r);
 	answer_end(req);
 }
 
-void ratelimit_key_get(struct request *req, const struct ratelimit_key_get_input *in)
+static void look(struct request *req)
 {
-	if (!account_is_one(req, ACCOUNT_OF(in)))
+	const struct ratelimit_key_get_input *in = req->input;
+
+	if (!address_keys_apply(req, req->work))
 		return;
 	struct call *c = call_script(req, &ratelimit_key_get_script);
 	for (int i = 1; i <= ALGORITHMS; i++)
-		call_key(c, KEY_LIMIT, in->key, limit_state_part(req, ACCOUNT_OF(in), i));
+		call_key(c, KEY_LIMIT, check_of(req)->key, limit_state_part(req, ACCOUNT_OF(in), i));
 	call_int(c, in->algorithm);
 	call_send(c, on_state);
+}
+
+void ratelimit_key_get(struct request *req, const struct ratelimit_key_get_input *in)
+{
+	if (account_is_one(req, ACCOUNT_OF(in)))
+		find_key(req, in->key, ACCOUNT_OF(in), "{key}", look);
 }
 
 /* ---- DELETE /ratelimit/keys/{key} ---- */
@@ -65,46 +96,57 @@ static void on_forgotten(struct request *req, const struct reply *r)
 	if (handler_removed(req, r))
 		return;
 	if (in->policy.at)
-		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of the policy '%s'", in->key.at, in->policy.at);
+		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of the policy '%s'", check_of(req)->key.at,
+			       in->policy.at);
 	else if (in->check.at)
 		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of the check '%s'", in->key.at, in->check.at);
 	else
 		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of a limit without a name", in->key.at);
 }
 
-void ratelimit_key_delete(struct request *req, const struct ratelimit_key_delete_input *in)
+static void forget(struct request *req)
 {
-	if (!account_is_one(req, ACCOUNT_OF(in)))
+	const struct ratelimit_key_delete_input *in = req->input;
+
+	if (!address_keys_apply(req, req->work))
 		return;
 	struct call *c = call_script(req, &ratelimit_key_delete_script);
 	for (int i = 1; i <= ALGORITHMS; i++)
 		if (in->algorithm == 0 || (int)in->algorithm == i)
-			call_key(c, KEY_LIMIT, in->key, limit_state_part(req, ACCOUNT_OF(in), i));
+			call_key(c, KEY_LIMIT, check_of(req)->key, limit_state_part(req, ACCOUNT_OF(in), i));
 	call_send(c, on_forgotten);
+}
+
+void ratelimit_key_delete(struct request *req, const struct ratelimit_key_delete_input *in)
+{
+	if (account_is_one(req, ACCOUNT_OF(in)))
+		find_key(req, in->key, ACCOUNT_OF(in), "{key}", forget);
 }
 
 /* ---- POST /ratelimit/refund ---- */
 
 static void on_refunded(struct request *req, const struct reply *r)
 {
-	const struct ratelimit_refund_input *in = req->input;
-	const struct limit_request *limits = req->work;
-	const struct limit_check *c = &limits->checks[0];
+	const struct limit_check *c = check_of(req);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_int(o, "refunded", reply_outcome(r));
-	write_state(o, req, in->key, c->account, limit_algorithm_names[c->policy.limit.algorithm - 1], r);
+	write_state(o, req, c->key, c->account, limit_algorithm_names[c->policy.limit.algorithm - 1], r);
 	answer_end(req);
 }
 
 static void refund(struct request *req)
 {
 	const struct ratelimit_refund_input *in = req->input;
-	const struct limit_request *limits = req->work;
-	const struct limit_check *c = &limits->checks[0];
-	struct call *call = call_script(req, &ratelimit_refund_script);
+	struct limit_request *limits = req->work;
+	struct limit_check *c = &limits->checks[0];
 
-	call_key(call, KEY_LIMIT, in->key, limit_state_part(req, c->account, c->policy.limit.algorithm));
+	if (!address_keys_apply(req, limits))
+		return;
+	if (in->algorithm || !c->account.policy.at)
+		c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : GCRA;
+	struct call *call = call_script(req, &ratelimit_refund_script);
+	call_key(call, KEY_LIMIT, c->key, limit_state_part(req, c->account, c->policy.limit.algorithm));
 	call_int(call, c->policy.limit.algorithm);
 	call_int(call, in->cost);
 	call_int(call, in->age_ms);
@@ -117,13 +159,10 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 
 	if (!limits)
 		return;
-	struct limit_check *c = &limits->checks[0];
-	c->account = ACCOUNT_OF(in);
-	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : GCRA;
-	if (in->policy.at && !in->algorithm)
-		policy_cache_fill(req, refund);
-	else
-		refund(req);
+	limits->checks[0].key = in->key;
+	limits->checks[0].account = ACCOUNT_OF(in);
+	limits->may_lack_policy = in->algorithm != 0;
+	policy_cache_fill(req, refund);
 }
 
 /* ---- GET /ratelimit/keys ---- */

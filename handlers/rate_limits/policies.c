@@ -19,6 +19,7 @@ static void write_policy(struct json_out *o, struct text name, const struct limi
 	out_string(o, "on_error", p->open ? "open" : "closed");
 	out_bool(o, "shadow", p->shadow);
 	out_text(o, "key_header", text_of(*p->key_header ? p->key_header : NULL));
+	limit_address_write(o, &p->address);
 	out_string(o, "source", source);
 }
 
@@ -68,7 +69,7 @@ static struct call *put_call(struct request *req, struct text name, const struct
 {
 	struct call *c = handler_call(req, &ratelimit_policy_put_script, KEY_POLICY, name);
 
-	call_string(c, limit_algorithm_names[p->limit.algorithm - 1]);
+	call_text(c, limit_address_stored(req, limit_algorithm_names[p->limit.algorithm - 1], &p->address));
 	call_int(c, p->limit.limit);
 	call_int(c, p->limit.window_ms);
 	call_int(c, p->limit.has_burst ? p->limit.burst : 0);

@@ -8,6 +8,7 @@
 #include "rate_limits/policy_allowance.h"
 
 #include "common/allowance.h"
+#include "rate_limits/address_keys.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/policy_metrics.h"
 
@@ -99,12 +100,13 @@ static void ask(struct request *req, int64_t cost)
 static void on_policy(struct request *req)
 {
 	struct taking *t = taking_of(req);
-	const struct limit_check *c = &t->limits->checks[0];
+	struct limit_check *c = &t->limits->checks[0];
 
 	if (t->only_finds) {
 		end(req, (struct allowance){ .exists = true });
 		return;
 	}
+	address_keys_apply_own(req, c);
 	int64_t burst = c->policy.limit.burst;
 	ask(req, limit_counts_refused(c) ? 0 : t->most < burst ? t->most : burst);
 }

@@ -177,21 +177,21 @@ static void on_found(struct request *req, const struct reply *r)
 		limits->missing(req);
 		return;
 	}
-	bool exists = reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT;
+	bool exists = reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT, may_lack = !exists && limits->may_lack_policy;
 
 	if (exists && !limit_policy_read(r, &c->policy)) {
 		limit_answer_foreign_policy(req, c->account.policy);
 		return;
 	}
 	update(c->account.policy, exists ? &c->policy : NULL, limits->asked_us);
-	if (!exists) {
+	if (!exists && !may_lack) {
 		if (limits->missing)
 			limits->missing(req);
 		else
 			handler_answer_missing(req, "policy", c->account.policy);
 		return;
 	}
-	c->has_policy = true;
+	c->has_policy = exists;
 	if (--limits->policies_pending == 0)
 		limits->next(req);
 }

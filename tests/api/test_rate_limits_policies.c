@@ -83,13 +83,13 @@ TEST(patched_member_by_member)
 	assert_string_equal(a.body,
 			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":30,\"window_ms\":60000,\"burst\":20,"
 			    "\"count_refused\":false,\"on_error\":\"open\",\"shadow\":false,"
-			    "\"key_header\":\"X-Real-IP\",\"source\":\"redis\"}\n");
+			    "\"key_header\":\"X-Real-IP\",\"address\":null,\"source\":\"redis\"}\n");
 	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"m\"}"), "/capacity"), 20);
 	assert_string_equal(patch("{}").body, a.body);
 	assert_string_equal(patch("{\"burst\":null,\"limit\":7,\"on_error\":null,\"key_header\":null}").body,
 			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":7,\"window_ms\":60000,\"burst\":7,"
 			    "\"count_refused\":false,\"on_error\":\"closed\",\"shadow\":false,\"key_header\":null,"
-			    "\"source\":\"redis\"}\n");
+			    "\"address\":null,\"source\":\"redis\"}\n");
 	/* No burst was set, so it follows the limit. */
 	assert_int_equal(int_at(patch("{\"limit\":8}"), "/burst"), 8);
 	assert_status(patch("{\"algorithm\":\"sliding_window\",\"count_refused\":true}"), 200);

@@ -10,6 +10,7 @@ import { table } from './table.js';
 import { tester } from './trial.js';
 
 const ALGORITHMS = ['gcra', 'sliding_window', 'fixed_window'];
+const KEYS = ['any text', 'network addresses'];
 const inWords = (algorithm) => algorithm.replace('_', ' ');
 const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${exactDuration(window)}`;
 const make = (name) => ['PUT', path('ratelimit', 'policies', name), { limit: 100, window_ms: 60000 }];
@@ -252,9 +253,18 @@ function openPolicy(page, name) {
 			['Without Redis', withoutRedis(one)],
 			['Shadow', one.shadow ? 'yes: it only reports' : 'no'],
 			['Key header', one.key_header ?? '–'],
+			['Keys', keysInWords(one.address)],
 			['From', one.source === 'file' ? 'the policy file; edit it there' : 'Redis'],
 		]);
 	};
+}
+
+function keysInWords(address) {
+	if (!address) return KEYS[0];
+	const { ipv6_prefix: six, ipv4_prefix: four, other, from_right: fromRight } = address;
+	const others = other === 'keep' ? 'others as they are' : 'others are refused';
+	const place = fromRight ? `; in a header, number ${fromRight} from the right` : '';
+	return `${KEYS[1]}: IPv6 by /${six}, IPv4 by /${four}; ${others}${place}`;
 }
 
 const WHOLE = { type: 'number', min: 1, step: 1, required: true };
@@ -286,7 +296,42 @@ function policyFields(one) {
 			value: is(one?.count_refused),
 		},
 		{ name: 'shadow', label: 'Shadow: only report', options: ['no', 'yes'], value: is(one?.shadow) },
+		{ name: 'keys', label: 'Keys', options: KEYS, value: KEYS[one?.address ? 1 : 0] },
+		...addressFields(one?.address),
 	];
+}
+
+const addressFields = (address) => [
+	{
+		...WHOLE,
+		name: 'ipv6',
+		label: 'Bits of an IPv6 address, if keys are addresses',
+		max: 128,
+		value: address?.ipv6_prefix ?? 64,
+	},
+	{
+		...WHOLE,
+		name: 'ipv4',
+		label: 'Bits of an IPv4 address, if keys are addresses',
+		max: 32,
+		value: address?.ipv4_prefix ?? 32,
+	},
+	{
+		name: 'other',
+		label: 'Other keys, if keys are addresses',
+		options: ['refuse', 'keep'],
+		value: address?.other ?? 'refuse',
+	},
+];
+
+/** What the form has of `address`; the rest of it is not changed here. */
+const addressOf = ({ keys, ipv6, ipv4, other }) =>
+	keys === KEYS[1] ? { ipv6_prefix: Number(ipv6), ipv4_prefix: Number(ipv4), other } : null;
+
+/** Whether a policy has the value already; of an object, each of its members. */
+function has(stored, value) {
+	if (value === null || typeof value !== 'object') return stored === value;
+	return stored !== null && Object.entries(value).every(([member, wanted]) => stored[member] === wanted);
 }
 
 /** Changes a policy, or makes one if there is none yet. */
@@ -305,9 +350,10 @@ async function edit(page, one) {
 		on_error: said.on_error,
 		count_refused: said.count_refused === 'yes',
 		shadow: said.shadow === 'yes',
+		address: addressOf(said),
 	};
 	const changed = Object.entries(wanted).filter(([field, value]) =>
-		one ? value !== one[field] : value !== null,
+		one ? !has(one[field], value) : value !== null,
 	);
 	const name = one?.name ?? said.name;
 	if (changed.length)

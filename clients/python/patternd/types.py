@@ -293,6 +293,29 @@ class LimitOptions(TypedDict, total=False):
 OnError = Literal["closed", "open"]
 
 
+AddressOther = Literal["refuse", "keep"]
+
+
+class PolicyAddressRequest(TypedDict, total=False):
+    """The keys are network addresses, and each client has one limit. All spellings of an address
+    are one key, also with a port or a zone. An IPv4 address that is mapped into IPv6 is that IPv4
+    address. An IPv6 address is the key of its network. Answers and lists have the key as it is
+    counted: an address by RFC 5952, or a network such as `2001:db8::/64`. When absent, keys are any
+    text."""
+    ipv6_prefix: int
+    """How many bits of an IPv6 address are the key. A provider gives one client at least a /64.
+    Default: 64."""
+    ipv4_prefix: int
+    """How many bits of an IPv4 address are the key. Default: 32."""
+    other: AddressOther
+    """What happens to a key that is not ant an address. `refuse` answers 400; `keep` limits the key
+    as it is. Default: refuse."""
+    from_right: int
+    """Which address of a header's list is the key, counted from the right, for a header such as
+    X-Forwarded-For: 1 is the last. It is how many of your proxies add an address. When absent, the
+    header has one address."""
+
+
 class PolicyOptions(TypedDict, total=False):
     algorithm: Optional[LimitAlgorithm]
     """`gcra`: a leaky bucket that holds `burst` and drains `limit` per `window_ms`.
@@ -313,6 +336,7 @@ class PolicyOptions(TypedDict, total=False):
     """Whether the policy only counts and reports, and always grants. Default: false."""
     key_header: Optional[str]
     """The header that /ratelimit/authorize reads the key from."""
+    address: Optional[PolicyAddressRequest]
 
 
 class _ProgressRequest(TypedDict):
@@ -401,6 +425,18 @@ class SchedulePatch(TypedDict, total=False):
     """What an instant does while the previous message is not done; null resets it to skip."""
 
 
+class PolicyAddressPatch(TypedDict, total=False):
+    """The members that change."""
+    ipv6_prefix: Optional[int]
+    """How many bits of an IPv6 address are the key; null resets it to 64."""
+    ipv4_prefix: Optional[int]
+    """How many bits of an IPv4 address are the key; null resets it to 32."""
+    other: Optional[AddressOther]
+    """What happens to a key that is not ant an address; null resets it to `refuse`."""
+    from_right: Optional[int]
+    """Which address of a header's list is the key; null means that a header has one address."""
+
+
 class PolicyPatch(TypedDict, total=False):
     algorithm: Optional[LimitAlgorithm]
     """The algorithm; null is `gcra`."""
@@ -419,6 +455,8 @@ class PolicyPatch(TypedDict, total=False):
     """Whether the policy only counts and reports; null resets it to false."""
     key_header: Optional[str]
     """The header that /ratelimit/authorize reads the key from; null is none."""
+    address: Optional[PolicyAddressPatch]
+    """How keys are read as network addresses; null means that keys are any text."""
 
 
 class _SentMessage(TypedDict):
@@ -945,6 +983,19 @@ class QueueWorkerList(TypedDict):
     """The workers."""
 
 
+class PolicyAddress(TypedDict):
+    """How keys are read as network addresses; null if they are any text."""
+    ipv6_prefix: int
+    """How many bits of an IPv6 address are the key. A provider gives one client at least a /64."""
+    ipv4_prefix: int
+    """How many bits of an IPv4 address are the key."""
+    other: AddressOther
+    """What happens to a key that is not ant an address. `refuse` answers 400; `keep` limits the key
+    as it is."""
+    from_right: Optional[int]
+    """Which address of a header's list is the key; null if a header has one address."""
+
+
 class Policy(TypedDict):
     name: str
     """The policy's name."""
@@ -966,6 +1017,7 @@ class Policy(TypedDict):
     """Whether the policy only counts and reports, and always grants."""
     key_header: Optional[str]
     """The header that /ratelimit/authorize reads the key from; null is none."""
+    address: Optional[PolicyAddress]
     source: Literal["redis", "file"]
     """Where the policy is kept."""
 

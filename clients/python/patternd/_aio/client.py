@@ -168,7 +168,7 @@ class Client:
     async def put_policy(
         self, name: str, limit: int, window_ms: int, **more: Unpack[types.PolicyOptions]
     ) -> types.Policy:
-        """Stores a whole policy; `more`: its other members (burst, algorithm, on_error, shadow)."""
+        """Stores a whole policy; `more`: its other members, such as burst and address."""
         return await self._ask(
             "PUT", path_of("ratelimit", "policies", name), {"limit": limit, "window_ms": window_ms, **more}
         )
