@@ -308,8 +308,8 @@ class PolicyAddressRequest(TypedDict, total=False):
     ipv4_prefix: int
     """How many bits of an IPv4 address are the key. Default: 32."""
     other: AddressOther
-    """What happens to a key that is not ant an address. `refuse` answers 400; `keep` limits the key
-    as it is. Default: refuse."""
+    """What happens to a key that is not an address. `refuse` answers 400; `keep` limits the key as
+    it is. Default: refuse."""
     from_right: int
     """Which address of a header's list is the key, counted from the right, for a header such as
     X-Forwarded-For: 1 is the last. It is how many of your proxies add an address. When absent, the
@@ -432,7 +432,7 @@ class PolicyAddressPatch(TypedDict, total=False):
     ipv4_prefix: Optional[int]
     """How many bits of an IPv4 address are the key; null resets it to 32."""
     other: Optional[AddressOther]
-    """What happens to a key that is not ant an address; null resets it to `refuse`."""
+    """What happens to a key that is not an address; null resets it to `refuse`."""
     from_right: Optional[int]
     """Which address of a header's list is the key; null means that a header has one address."""
 
@@ -990,8 +990,8 @@ class PolicyAddress(TypedDict):
     ipv4_prefix: int
     """How many bits of an IPv4 address are the key."""
     other: AddressOther
-    """What happens to a key that is not ant an address. `refuse` answers 400; `keep` limits the key
-    as it is."""
+    """What happens to a key that is not an address. `refuse` answers 400; `keep` limits the key as
+    it is."""
     from_right: Optional[int]
     """Which address of a header's list is the key; null if a header has one address."""
 
