@@ -12,7 +12,7 @@
 --@plain
 -- Deliveries as the plain block of queue_delivery_extend has them.
 local visibility_ms = tonumber(ARGV[1])
-local fields, count, instant = {}, math.floor((#ARGV - 1) / 2), format('%d', now)
+local fields, count, instant = {}, (#ARGV - 2 + #ARGV % 2) / 2, format('%d', now)
 for i = 1, count do
   fields[i] = ARGV[2 * i] .. 's'
 end
