@@ -26,7 +26,7 @@ enum {
 	/*
 	 * bytes, with the header: an ordinary request fits, and a parked request stays below 4 KiB
 	 */
-	FIRST_BLOCK = 3664,
+	FIRST_BLOCK = 3680,
 	CACHED_BLOCKS = 128,
 	LARGEST_STEP = 256 * 1024, /* a larger block is not doubled further */
 	ALIGNMENT = 16,

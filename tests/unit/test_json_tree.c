@@ -222,7 +222,7 @@ TEST(checked_values_take_no_memory)
 	to[-1] = ']';
 	*to = '\0';
 	arena.bounded = true;
-	budget_limit(budget_used() + 2 * 3664);
+	budget_limit(budget_used() + 2 * 3680);
 	assert_true(json_read_is_valid(&arena, (struct text){ bytes, (size_t)(to - bytes) }));
 	budget_limit(SIZE_MAX);
 	arena_free(&arena);
