@@ -122,12 +122,13 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 	struct answer again = ask(op, KEY);
 	char *after = server_picture(&redis), *line = changed(before, after);
 	seen->seen++;
-	/* An answer that changed nothing has no record, so its replay is not marked. */
-	if (first_marked || is_marked(again) != (strstr(before, "p:idem:") != NULL)) {
+	/* An answer that changed nothing has no record, so its replay is a first attempt. */
+	bool has_record = strstr(before, "p:idem:");
+	if (first_marked || is_marked(again) != has_record) {
 		seen->flaws++;
 		note_flaw(seen, again, "%s: Idempotent-Replayed must be on the replay alone", op->id);
 	}
-	if (line) {
+	if (line && has_record) {
 		seen->flaws++;
 		note_flaw(seen, again, "a replay of %s changed %s", op->id, line);
 	}
