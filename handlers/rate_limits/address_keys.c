@@ -22,11 +22,15 @@ static struct text canonical(struct request *req, const struct limit_address *a,
 
 static void refuse(struct request *req, const struct limit_request *limits, const struct limit_check *c)
 {
-	char at[32] = "/key";
+	char at[PLAIN_NAME_MAX + 2] = "/key";
 
 	if (limits->several)
 		snprintf(at, sizeof(at), "/checks/%zu/key", (size_t)(c - limits->checks));
-	answer_field_problem(req, P_INVALID_VALUE, limits->key_at ? limits->key_at : at,
+	else if (limits->header)
+		snprintf(at, sizeof(at), "%s:", limits->header);
+	else if (limits->key_at)
+		snprintf(at, sizeof(at), "%s", limits->key_at);
+	answer_field_problem(req, P_INVALID_VALUE, at,
 			     "is '%s', which is not a network address; policy '%s' limits addresses only%s",
 			     c->given.at, c->account.policy.at,
 			     memchr(c->given.at, ',', c->given.len)

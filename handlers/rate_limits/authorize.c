@@ -75,7 +75,7 @@ static bool set_key(struct request *req, const struct limit_policy *policy)
 		return true;
 	if (*header) {
 		c->key = key_from(req, header, &policy->address, c);
-		limits->key_at = arena_printf(&req->arena, "%s:", header).at;
+		limits->header = header;
 	} else {
 		answer_field_problem(
 			req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",

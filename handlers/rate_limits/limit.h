@@ -91,6 +91,7 @@ struct limit_request {
 	enum problem refusal;   /* the problem that answers a refusal */
 	struct text key_header; /* for /ratelimit/authorize: the header that has the key; absent: the policy names it */
 	const char *key_at;     /* the pointer to the key in the request. NULL: the `key` of the body, or of a check */
+	const char *header;     /* for /ratelimit/authorize: the header that had the key; NULL: none had */
 	bool may_lack_policy;   /* a check whose policy does not exist is served without it */
 	void (*next)(struct request *req); /* the step that follows once the policies are known */
 	/*

@@ -79,6 +79,24 @@ TEST(away)
 	assert_int_equal(metric_of(&patternd, "answers_degraded_total") - before, 8);
 }
 
+/* The key is an address also by the policy that was known last. */
+TEST(addresses_by_the_last_known_policy)
+{
+	static const char ask[] = "{\"key\":\"%s\",\"policy\":\"clients\"}";
+	char body[96];
+
+	put("clients", ",\"on_error\":\"open\",\"address\":{}");
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(take("closed").status == 503, RECOVER_MS);
+	nap_ms(1100);
+	snprintf(body, sizeof(body), ask, "2001:DB8::1");
+	struct answer a = http(client, "POST", "/ratelimit", body);
+	must_grant(a);
+	assert_string_equal(text_at(a, "/key"), "2001:db8::/64");
+	snprintf(body, sizeof(body), ask, "ann");
+	assert_problem(http(client, "POST", "/ratelimit", body), 400, "invalid_value", "none");
+}
+
 static struct answer take_both(const char *one, const char *other)
 {
 	char body[160];

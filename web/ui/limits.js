@@ -305,20 +305,20 @@ const addressFields = (address) => [
 	{
 		...WHOLE,
 		name: 'ipv6',
-		label: 'Bits of an IPv6 address, if keys are addresses',
+		label: 'Bits of an IPv6 address that count',
 		max: 128,
 		value: address?.ipv6_prefix ?? 64,
 	},
 	{
 		...WHOLE,
 		name: 'ipv4',
-		label: 'Bits of an IPv4 address, if keys are addresses',
+		label: 'Bits of an IPv4 address that count',
 		max: 32,
 		value: address?.ipv4_prefix ?? 32,
 	},
 	{
 		name: 'other',
-		label: 'Other keys, if keys are addresses',
+		label: 'What is not an address',
 		options: ['refuse', 'keep'],
 		value: address?.other ?? 'refuse',
 	},
