@@ -251,7 +251,7 @@ test('a queue that is only read has the commands that change it', SLOW, async (t
   await runs('Resume');
   assert.equal((await queue()).settings.paused, false);
   await api(stage.url, 'POST', '/queues/mail/pause', { for_ms: 600000 });
-  await shows(page.getByText(/^paused, ends in .*: it delivers no message$/));
+  await shows(page.getByText(/^paused, ends in\s.*: it delivers no message$/));
   await runs('Resume');
   await runs('Redrive dead messages, 1,000 at most');
   assert.deepEqual([(await queue()).dead, (await queue()).ready], [0, 2]);
