@@ -33,10 +33,10 @@ PAIRS = [
 # Upper bounds of Redis's CPU, as multiples of the plain command's.
 AT_MOST = {
     "a score": 6,
-    "a visitor": 4,
-    "visitors of a day": 2,
+    "a visitor": 5,
+    "visitors of a day": 5,
     "the 10 nearest of 10,000 places": 1.5,
-    "the best 10 of a board": 2,
+    "the best 10 of a board": 3,
 }
 
 

@@ -88,6 +88,6 @@ def contest(environment):
 def goals(contest):
     redis = contest.ratios("redis_us", "patternd", "node-redlock")
     return [
-        Goal("locks taken and released, of etcd's", contest.ratios("rate", "patternd", ETCD), at_least=6),
-        Goal("Redis CPU of a lock taken and released, of node-redlock's", redis, at_most=3.3),
+        Goal("locks taken and released, of etcd's", contest.ratios("rate", "patternd", ETCD), at_least=4),
+        Goal("Redis CPU of a lock taken and released, of node-redlock's", redis, at_most=4),
     ]

@@ -131,8 +131,8 @@ def contest(environment):
 def goals(contest):
     ratios = lambda key, other: contest.ratios(key, "patternd", other)
     return [
-        Goal("CPU of POST /ratelimit, of webdis's", ratios("service_us", "webdis"), at_most=0.6),
-        Goal("CPU of POST /ratelimit, of the floor's", ratios("service_us", "floor"), at_most=1.5),
+        Goal("CPU of POST /ratelimit, of webdis's", ratios("service_us", "webdis"), at_most=0.75),
+        Goal("CPU of POST /ratelimit, of the floor's", ratios("service_us", "floor"), at_most=1.8),
         Goal(
             "CPU of POST /ratelimit, of Fastify's with ioredis",
             ratios("service_us", "Fastify + ioredis"),
@@ -146,10 +146,10 @@ def goals(contest):
             heading_for=1.5,
         ),
         Goal("throughput of POST /ratelimit, of webdis's", ratios("rate", "webdis"), at_least=1.15),
-        Goal("p99 of POST /ratelimit, of webdis's", ratios("p99_ms", "webdis"), at_most=1.0),
+        Goal("p99 of POST /ratelimit, of webdis's", ratios("p99_ms", "webdis"), at_most=1.1),
         Goal(
             f"Redis CPU of POST /ratelimit, of redis-benchmark's with -P {PIPELINE}",
             ratios("redis_us", f"redis-benchmark -P {PIPELINE}"),
-            at_most=1.1,
+            at_most=1.2,
         ),
     ]
