@@ -94,7 +94,7 @@ const char *ip_write(const struct ip *ip, int prefix, char buffer[IP_TEXT])
 	unsigned char network[16] = { 0 };
 
 	for (int i = 0; i < prefix; i++)
-		network[i / 8] |= ip->bytes[i / 8] & (0x80 >> i % 8);
+		network[i / 8] = (unsigned char)(network[i / 8] | (ip->bytes[i / 8] & (0x80 >> i % 8)));
 	inet_ntop(ip->bits == 128 ? AF_INET6 : AF_INET, network, buffer, IP_TEXT);
 	if (prefix < ip->bits)
 		snprintf(buffer + strlen(buffer), IP_TEXT - strlen(buffer), "/%d", prefix);
