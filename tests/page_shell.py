@@ -85,7 +85,9 @@ class Shell:
 
     def shown(self, text):
         """The output, with the ports that the page shows."""
-        return text.replace(f":{self.port}", f":{SHOWN_PORT}").replace(f":{self.second_port}", f":{SECOND_PORT}")
+        for port, shown in ((self.port, SHOWN_PORT), (self.second_port, SECOND_PORT)):
+            text = re.sub(rf":{port}\b", f":{shown}", text)  # not the first digits of a larger number
+        return text
 
     def more(self):
         """The unread output of background commands."""
