@@ -1,9 +1,9 @@
 /*
  * queue_bulk: many messages at once: purge and redrive. Each is a script that is called until it
- * has finished: lua/queues/queue_purge.lua, queue_redrive.lua, queue_redrive_delayed.lua,
- * queue_redrive_to.lua, and groups/queue_group_purge.lua and queue_group_redrive.lua. A redrive by
- * ids into the same queue is one call (queue_message_redrive.lua). Only the scripts know how many
- * messages one step takes.
+ * has finished: lua/queues/queue_purge.lua, redrive/queue_redrive.lua, queue_redrive_delayed.lua
+ * and queue_redrive_to.lua, and groups/queue_group_purge.lua and queue_group_redrive.lua. A redrive
+ * by ids into the same queue is one call (redrive/queue_message_redrive.lua). Only the scripts know
+ * how many messages one step takes.
  *
  * The last argument of a script in steps is what the steps before did: nothing yet. It is also the
  * name of the step in the idempotency record.
