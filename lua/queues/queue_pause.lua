@@ -13,7 +13,6 @@ if redis.call('EXISTS', keys[QUEUE]) == 0 then
   return { -1, now }
 end
 read_waiters()
-read_room()
 local paused = paused_setting()
 if pause_ms == 0 then
   paused = 0
