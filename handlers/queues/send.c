@@ -185,13 +185,11 @@ static void on_attempted(struct request *req, const struct reply *r)
 		call_send(queue_call(req, &queue_settle_script, in->name), on_settled);
 		return;
 	}
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_ABSENT) {
-		handler_answer_missing(req, "queue", in->name);
-		return;
-	}
 	if (in->wait_room_ms > 0)
 		queue_room_left(req);
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL)
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_ABSENT)
+		handler_answer_missing(req, "queue", in->name);
+	else if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL)
 		answer_past_ttl(req, reply_int(r, QUEUE_MESSAGE_SEND_INDEX));
 	else if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS)
 		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
