@@ -32,6 +32,18 @@ local function store(m, body)
   put_due(m)
 end
 
+-- option_refusal(options, rules_text, seq): the outcome that refuses a send for the options behind
+-- its messages: -5, the queue must exist, and does not; -2, it has no results; nil: none. With
+-- `seq` the queue exists.
+local function option_refusal(options, rules_text, seq)
+  if options:find('^exists') and not seq and redis.call('EXISTS', keys[QUEUE]) == 0 then
+    return -5
+  elseif options:find('results$') and not (rules_text and rules_text:find('^result_ms=[1-9]')) then
+    return -2
+  end
+  return nil
+end
+
 -- plan_stored(): plans the fields of the hash that change with all stored messages.
 local function plan_stored()
   local s = read_store()

@@ -88,10 +88,9 @@ local room_request
 if #ARGV % 3 == 1 then
   local more = table.remove(ARGV)
   room_request = more:match('room (.*)$')
-  if more:find('^exists') and not settings[1] and redis.call('EXISTS', keys[QUEUE]) == 0 then
-    return { -5, now }
-  elseif more:find('results$') and not (settings[4] and settings[4]:find('^result_ms=[1-9]')) then
-    return { -2, now }
+  local refusal = option_refusal(more, settings[4], settings[1])
+  if refusal then
+    return { refusal, now }
   end
 end
 local last = math.max(tonumber(settings[1] or 0) or foreign('a hash that is not a queue'), now_us)
@@ -202,7 +201,6 @@ end
 if reply[1] == 0 then
   return reply
 end
-
 
 local blocked, marks, waiting = {}, {}, {}
 queue.group_paused_until = tonumber(settings[5] or 0)

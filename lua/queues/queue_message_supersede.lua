@@ -23,10 +23,9 @@ local room_request
 if #ARGV % 3 == 1 then
   local more = table.remove(ARGV)
   room_request = more:match('room (.*)$')
-  if more:find('^exists') and redis.call('EXISTS', keys[QUEUE]) == 0 then
-    return { -5, now }
-  elseif more:find('results$') and not (queue.rules_text and queue.rules_text:find('^result_ms=[1-9]')) then
-    return { -2, now }
+  local refusal = option_refusal(more, queue.rules_text, nil)
+  if refusal then
+    return { refusal, now }
   end
 end
 if queue.rules and queue.rules.max_messages then
