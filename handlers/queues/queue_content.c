@@ -163,8 +163,8 @@ int64_t queue_state_received_at_ms(struct text state)
 	return state.len >= NONCE_DIGITS ? cut_number(&state, SECONDS_DIGITS) * 1000 : 0;
 }
 
-/* When its first delivery began: its marks have it once that has failed. 0: unknown, or not yet. */
-static int64_t first_received_at_ms(const struct queue_message *m)
+/* Its marks have it once that has failed. */
+int64_t queue_first_received_at_ms(const struct queue_message *m)
 {
 	const char *mark = m->marks.len ? memchr(m->marks.at, 'f', m->marks.len) : NULL;
 
@@ -263,7 +263,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	if (text_is(state, "delayed") && at_ms <= req->now_ms)
 		state = TEXT("ready");
 	bool is_due = text_is(state, "ready") || text_is(state, "delayed"), is_done = text_is(state, "done");
-	int64_t first_ms = first_received_at_ms(&m);
+	int64_t first_ms = queue_first_received_at_ms(&m);
 	out_text(o, "id", m.id);
 	out_text(o, "state", state);
 	queue_content_out(o, is_done ? TEXT("null") : m.content);

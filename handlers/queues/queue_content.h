@@ -59,6 +59,8 @@ struct queue_delivered queue_delivered_of(struct arena *arena, const struct repl
  */
 int64_t queue_state_receives(struct text state);
 int64_t queue_state_received_at_ms(struct text state);
+/* Returns when the first delivery of a message began; 0: unknown, or not yet. */
+int64_t queue_first_received_at_ms(const struct queue_message *m);
 
 /* Percent-encodes a label or a note, as it is stored. Returns "" when it is absent. */
 struct text queue_encoded(struct request *req, struct text value);

@@ -112,6 +112,7 @@ static void on_state(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 
 	write_counts(o, in->name, r);
+	out_bool(o, "exists", reply_int(r, QUEUE_GET_EXISTS) > 0);
 	out_int(o, "expired", reply_int(r, QUEUE_GET_EXPIRED));
 	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
 	out_int(o, "rejected", reply_int(r, QUEUE_GET_REJECTED));

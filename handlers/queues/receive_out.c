@@ -28,6 +28,8 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	out_int(o, "priority", m.priority);
 	out_int(o, "receives", m.receives);
 	out_int(o, "sent_at_ms", m.sent_at_ms);
+	if (m.receives > 1 && queue_first_received_at_ms(&m) > 0)
+		out_int(o, "first_received_at_ms", queue_first_received_at_ms(&m));
 	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
 	out_close(o);
 }

@@ -5,7 +5,7 @@
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, retrying int,
 -- rejected int, timed_out int, failed_lately int, acknowledged_lately int, last_failed_at_ms int,
 -- hanging (queue_delivered), oldest_blocked_at_ms int, last_failed (queue_delivered),
--- most_failed (queue_delivered)
+-- most_failed (queue_delivered), exists int
 --@again -1 unsettled: settled int
 --@first queue_settle
 --@shape queue_delivered: sequence text, stored_state text
@@ -13,7 +13,8 @@
 -- which may have passed; -1 without schedules. failed_lately and acknowledged_lately are of the
 -- last 150 s; a delivery that was acknowledged as it was received does not count. last_failed_at_ms
 -- is 0 if no delivery ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
--- -1 when nothing is blocked; it is of the first messages of the first 50 groups.
+-- -1 when nothing is blocked; it is of the first messages of the first 50 groups. exists is 0 for a
+-- queue that was never used, or was deleted.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.
@@ -28,7 +29,8 @@ local n = #names
 names[n + 1], names[n + 2], names[n + 3] = 'rules', 'group_paused_until', 'failures'
 names[n + 4], names[n + 5] = 'hanging', 'layout'
 local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
-check_layout(table.remove(stored))
+local layout = table.remove(stored)
+check_layout(layout)
 local hanging, hanging_state = hanging_delivery(table.remove(stored) or nil)
 local failed = read_failures(table.remove(stored) or nil)
 local has_paused, rules = table.remove(stored), table.remove(stored)
@@ -141,4 +143,5 @@ for _, value in ipairs({
 }) do
   reply[#reply + 1] = value
 end
+reply[#reply + 1] = layout and 1 or redis.call('EXISTS', keys[QUEUE])
 return reply

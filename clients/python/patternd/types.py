@@ -725,6 +725,8 @@ class QueueSettings(TypedDict):
 class QueueState(TypedDict):
     name: str
     """The queue's name."""
+    exists: bool
+    """False for a queue that was never used, or was deleted. Its settings are then the defaults."""
     ready: int
     """Messages that are due."""
     blocked: int
