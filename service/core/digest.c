@@ -1,6 +1,7 @@
 #include "core/digest.h"
 
 #include <nettle/hmac.h>
+#include <nettle/md5.h>
 #include <nettle/sha2.h>
 
 _Static_assert(DIGEST_BYTES == SHA256_DIGEST_SIZE, "SHA-256");
@@ -22,4 +23,14 @@ void digest_hmac_sha256(struct text key, const struct text *parts, size_t count,
 	for (size_t i = 0; i < count; i++)
 		hmac_sha256_update(&state, parts[i].len, (const uint8_t *)parts[i].at);
 	hmac_sha256_digest(&state, DIGEST_BYTES, out);
+}
+
+void digest_md5(const struct text *parts, size_t count, unsigned char out[DIGEST_MD5_BYTES])
+{
+	struct md5_ctx state;
+
+	md5_init(&state);
+	for (size_t i = 0; i < count; i++)
+		md5_update(&state, parts[i].len, (const uint8_t *)parts[i].at);
+	md5_digest(&state, DIGEST_MD5_BYTES, out);
 }
