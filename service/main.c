@@ -309,7 +309,7 @@ static int check_config(bool ok)
 static int serve(void)
 {
 	unsigned clients = raise_descriptor_limit();
-	if (!loop_open() || !open_signals() || !metrics_open(operation_count, operation_name)) {
+	if (!loop_open() || !open_signals() || !metrics_open(operation_indexes(), operation_name)) {
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}

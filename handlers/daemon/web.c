@@ -115,10 +115,10 @@ static void serve(struct request *req, const void *in)
 		answer_problem(req, P_UNKNOWN_PATH, "no page has the path '/%.*s'", (int)path.len, path.at);
 }
 
-static const struct operation *find_page(struct text target)
+static const struct operation *find_page(struct request *req)
 {
 	static const struct operation page = { .id = "page", .method = "GET", .input_size = 1, .run = serve };
-	struct text path = path_of(target);
+	struct text path = path_of(req->asked.target);
 
 	return path.len == 0 || is_below(path, TEXT("ui")) || is_below(path, TEXT("docs")) ||
 			       text_equal(path, TEXT("favicon.ico"))

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "access/token_file.h"
+#include "contract/gateway.h"
 #include "core/digest.h"
 #include "process/config.h"
 #include "process/log.h"
@@ -19,6 +20,8 @@ enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
 
 static struct token_file *table; /* NULL: a token is not required */
 
+static bool admits_path(struct request *req);
+
 bool access_open(void)
 {
 	char why[WHY_BYTES];
@@ -28,6 +31,8 @@ bool access_open(void)
 	table = token_file_read(config()->tokens, why, sizeof(why));
 	if (!table)
 		fprintf(stderr, "patternd: --tokens: %s\n", why);
+	else
+		gateway_admission(admits_path, access_admit_input);
 	return table != NULL;
 }
 
@@ -164,24 +169,11 @@ static bool depends_on_input(const struct operation *op)
 	return false;
 }
 
-bool access_admit(struct request *req, struct text authorization)
+/* Checks the scopes of the names in the path. */
+static bool is_allowed_path(struct request *req, const struct token_file_entry *t)
 {
-	unsigned char digest[TOKEN_DIGEST_BYTES];
 	const struct operation *op = req->op;
 
-	if (!table || !op->needs_token)
-		return true;
-	struct text given = bearer(authorization);
-	if (!given.at)
-		return refuse_token(req, authorization.at ? "the header 'Authorization' must be 'Bearer TOKEN'"
-							  : "send a token in one header 'Authorization: Bearer TOKEN'");
-	digest_sha256(given, digest);
-	const struct token_file_entry *t = find(digest);
-	if (!t)
-		return refuse_token(req, unknown_token);
-	struct text id = t->label.at ? t->label : (struct text){ (const char *)digest, sizeof(digest) };
-	req->caller.name = arena_copy(&req->arena, id.at, id.len);
-	req->caller.is_label = t->label.at != NULL;
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
 		bool is_known = is_in_path(op, n);
@@ -193,6 +185,38 @@ bool access_admit(struct request *req, struct text authorization)
 		    !is_allowed(req, t, n, name, is_known ? scope_covers : scope_covers_some))
 			return false;
 	}
+	return true;
+}
+
+/* For an operation that a gateway runs: the request was admitted, and its token is known. */
+static bool admits_path(struct request *req)
+{
+	if (!table || !req->op->needs_token)
+		return true;
+	const struct token_file_entry *t = find(req->caller.token_digest);
+	return t ? is_allowed_path(req, t) : refuse_token(req, unknown_token);
+}
+
+bool access_admit(struct request *req, struct text authorization)
+{
+	unsigned char digest[TOKEN_DIGEST_BYTES];
+	const struct operation *op = req->op;
+
+	if (!table || !op->needs_token)
+		return true;
+	struct text given = op->token ? op->token(req) : bearer(authorization);
+	if (!given.at)
+		return refuse_token(req, authorization.at ? "the header 'Authorization' must be 'Bearer TOKEN'"
+							  : "send a token in one header 'Authorization: Bearer TOKEN'");
+	digest_sha256(given, digest);
+	const struct token_file_entry *t = find(digest);
+	if (!t)
+		return refuse_token(req, unknown_token);
+	struct text id = t->label.at ? t->label : (struct text){ (const char *)digest, sizeof(digest) };
+	req->caller.name = arena_copy(&req->arena, id.at, id.len);
+	req->caller.is_label = t->label.at != NULL;
+	if (!is_allowed_path(req, t))
+		return false;
 	req->caller.token_digest =
 		(const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
 	if (!req->caller.token_digest)

@@ -219,6 +219,10 @@ const void *input_fill(struct request *req)
 	}
 	if (!read_body(req))
 		return NULL;
+	if (req->op->is_gateway) { /* it reads req->asked.json itself */
+		req->input = into;
+		return into;
+	}
 	fill_outside(&v, into);
 	fill_body(&v, into);
 	if (v.count) {

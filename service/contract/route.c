@@ -1,6 +1,7 @@
 /* route: see route.h. Pure, except for the problem that it answers with. */
 #include "contract/route.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "contract/path_hint.h"
@@ -8,13 +9,15 @@
 #include "request/answer.h"
 #include "request/request.h"
 
-enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
+enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64, FINDERS_MOST = 2 };
 
-static const struct operation *(*pages)(struct text target);
+static const struct operation *(*finders[FINDERS_MOST])(struct request *req);
+static size_t finder_count;
 
-void route_pages(const struct operation *(*find)(struct text target))
+void route_pages(const struct operation *(*find)(struct request *req))
 {
-	pages = find;
+	assert(finder_count < FINDERS_MOST);
+	finders[finder_count++] = find;
 }
 
 /*
@@ -259,9 +262,13 @@ static bool decode_path(struct request *req, struct text path, struct text segme
  * Returns the page of a target. NULL: there is none; the target may be an operation of the
  * contract.
  */
-static const struct operation *find_page(const struct request *req)
+static const struct operation *find_page(struct request *req)
 {
-	return pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;
+	const struct operation *page = NULL;
+
+	for (size_t i = finder_count; i > 0 && !page && *req->asked.target.at == '/'; i--)
+		page = finders[i - 1](req);
+	return page;
 }
 
 static bool serve_page(struct request *req, const struct operation *page)

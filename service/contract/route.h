@@ -17,10 +17,10 @@ struct operation;
 struct request;
 
 /*
- * Registers paths outside the contract: `find` gets a target that begins with '/'; it returns NULL
- * if it does not have it.
+ * Registers paths outside the contract. `find` gets a request whose target begins with '/'; it
+ * returns NULL if it does not have it. Those that were registered last are asked first.
  */
-void route_pages(const struct operation *(*find)(struct text target));
+void route_pages(const struct operation *(*find)(struct request *req));
 
 /* Sets op, path_values and query of the request. False: it was answered (400, 404, 405). */
 bool route_request(struct request *req);

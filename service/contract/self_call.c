@@ -57,11 +57,11 @@ static struct text copy(struct request *req, struct text given)
 	return arena_copy(&req->arena, given.at ? given.at : "", given.len);
 }
 
-/* False: memory ran out. */
-static bool copy_input(struct request *req, const struct self_call_input *input)
+bool self_call_take_input(struct request *req, const struct self_call_input *input)
 {
 	req->asked.path_values[0] = copy(req, input->name);
 	req->asked.body = copy(req, input->body);
+	req->asked.query_count = 0;
 	req->asked.query = arena_alloc(&req->arena, (input->query_count + 1) * sizeof(*req->asked.query));
 	for (size_t i = 0; req->asked.query && i < input->query_count; i++)
 		req->asked.query[req->asked.query_count++] = (struct request_parameter){
@@ -88,7 +88,7 @@ bool self_call_run(struct self_call *i, const struct operation *op, const struct
 	req->exchange = i;
 	req->op = op;
 	req->asked.method = op->method;
-	if (!copy_input(req, input)) {
+	if (!self_call_take_input(req, input)) {
 		self_call_end(i);
 		return false;
 	}

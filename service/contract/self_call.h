@@ -41,6 +41,9 @@ struct self_call_input {
 	struct text body; /* absent: no body */
 };
 
+/* Copies the input into a request, as what was asked. False: memory ran out. */
+bool self_call_take_input(struct request *req, const struct self_call_input *input);
+
 /* Runs the operation with a copy of the input. False: memory ran out, and nothing was run. */
 bool self_call_run(struct self_call *i, const struct operation *op, const struct self_call_input *input);
 

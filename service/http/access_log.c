@@ -33,8 +33,10 @@ void access_log(struct request *req, int status, int64_t duration_us)
 		.resources = name_count,
 		.label = names ? resource_logged(req, &label_name) : (struct text){ 0 },
 		.label_name = label_name,
-		.operation = req->op ? req->op->id : "-",
-		.method = req->asked.method ? req->asked.method : "-",
+		.operation = request_operation(req) ? request_operation(req)->id : "-",
+		.method = req->gateway.op     ? req->gateway.op->method
+			  : req->asked.method ? req->asked.method
+					      : "-",
 		.status = status,
 		.duration_us = duration_us,
 		.waited_us = waited_us,

@@ -172,7 +172,7 @@ static bool is_type(struct text given, struct text wanted)
 
 static bool is_json(const struct operation *op, struct text type)
 {
-	return is_type(type, TEXT("application/json")) ||
+	return op->is_gateway || is_type(type, TEXT("application/json")) ||
 	       (op->merges && is_type(type, TEXT("application/merge-patch+json")));
 }
 
@@ -183,9 +183,9 @@ static void refuse_type(struct request *req)
 		       "send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
 }
 
-size_t precheck_max_body(void)
+size_t precheck_max_body(const struct operation *op)
 {
-	return (size_t)config()->max_body_bytes + BODY_BESIDE_VALUE;
+	return (size_t)config()->max_body_bytes * (op->is_gateway ? 2 : 1) + BODY_BESIDE_VALUE;
 }
 
 static bool check_body(struct precheck *p)
@@ -205,11 +205,11 @@ static bool check_body(struct precheck *p)
 			       p->req->op->id);
 		return false;
 	}
-	if (p->body_len > precheck_max_body()) {
+	if (p->body_len > precheck_max_body(p->req->op)) {
 		answer_problem(
 			p->req, P_BODY_TOO_LARGE,
 			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 128 KiB more",
-			p->body_len, precheck_max_body());
+			p->body_len, precheck_max_body(p->req->op));
 		return false;
 	}
 	if (is_json(p->req->op, type) && (!encoding.at || strcasecmp(encoding.at, "identity") == 0))

@@ -33,7 +33,7 @@ void precheck_begin(struct precheck *p, struct request *req, const char *version
 /*
  * Returns the largest request body in bytes: --max-body-bytes for a value, and what surrounds it.
  */
-size_t precheck_max_body(void);
+size_t precheck_max_body(const struct operation *op);
 
 /* Returns true if request line and headers are within their limit. */
 bool precheck_head_fits(const struct precheck *p);

@@ -172,7 +172,7 @@ static void run(struct client *c)
 			answer_problem(
 				req, P_BODY_TOO_LARGE,
 				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 128 KiB more",
-				precheck_max_body());
+				precheck_max_body(req->op));
 		return;
 	}
 	/* A waiting request would be suspended, and libmicrohttpd aborts if it is stopped then. */
@@ -216,7 +216,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	}
 	if (*upload_data_size) {
 		bool ok = req->state == ANSWERED ||
-			  request_take_body(req, upload_data, *upload_data_size, precheck_max_body());
+			  request_take_body(req, upload_data, *upload_data_size, precheck_max_body(req->op));
 		*upload_data_size = 0;
 		return ok ? MHD_YES : MHD_NO;
 	}
@@ -255,7 +255,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		return;
 	int64_t duration_us = loop_now_us() - c->req->started_us;
 	int status = status_of(c, code);
-	metrics_request(operation_index(c->req->op), status, duration_us, request_waited_us(c->req));
+	metrics_request(operation_index(request_operation(c->req)), status, duration_us, request_waited_us(c->req));
 	if (is_refused(c))
 		c->body_unread = true;
 	else

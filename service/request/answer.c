@@ -22,6 +22,18 @@ static const char no_memory[] =
 	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null,"
 	"\"retry_after_ms\":1000}";
 
+/* The answer is complete: the gateway translates it, or it is sent. */
+static void complete(struct request *req)
+{
+	void (*answered)(struct request *) = req->gateway.answered;
+
+	req->gateway.answered = NULL;
+	if (answered)
+		answered(req);
+	else
+		request_move(req, ANSWERED);
+}
+
 struct json_out *answer_begin(struct request *req, int status)
 {
 	static struct json_out nowhere; /* used if memory runs out; answer_end then answers 503 */
@@ -83,7 +95,7 @@ void answer_end(struct request *req)
 		req->answer.content_type = "application/problem+json";
 		req->answer.body = TEXT(no_memory);
 	}
-	request_move(req, ANSWERED);
+	complete(req);
 }
 
 void answer_body(struct request *req, int status, const char *content_type, struct text body)
@@ -91,7 +103,7 @@ void answer_body(struct request *req, int status, const char *content_type, stru
 	req->answer.status = status;
 	req->answer.content_type = content_type;
 	req->answer.body = body;
-	request_move(req, ANSWERED);
+	complete(req);
 }
 
 void answer_empty(struct request *req, int status)

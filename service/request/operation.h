@@ -103,6 +103,13 @@ struct operation {
 	bool takes_body;
 	bool takes_any; /* one of its fields, at any depth, is FIELD_ANY */
 	bool needs_body;
+	/*
+	 * The operation of a gateway: its body is any JSON, of any Content-Type, and may be twice
+	 * as large, since the values in it are escaped once more. It may find the bearer token
+	 * elsewhere than in Authorization; absent: there is none.
+	 */
+	bool is_gateway;
+	struct text (*token)(struct request *req);
 	bool merges;    /* a PATCH whose body is a merge patch of RFC 7396: no member is replaced as a whole */
 	bool forwarded; /* for reverse proxies: any method is allowed; headers and body are from the proxy's client */
 	bool tail;      /* text after its segments is part of the path; that text and the query are ignored */
@@ -126,11 +133,15 @@ extern const struct operation operations[];
 extern const size_t operation_count;
 extern const struct resource resources[];
 extern const size_t resource_count;
+/* Adds the operations of a gateway, before metrics open. Static. */
+void operation_add_gateway(const struct operation *ops, size_t count);
+
 /*
- * operation_index returns operation_count for NULL and for pages. operation_name returns the id of
- * an index, "none" for that one.
+ * The index of an operation in metrics. operation_index returns operation_indexes() for NULL and
+ * for pages, and operation_name returns "none" for that.
  */
 size_t operation_index(const struct operation *op);
+size_t operation_indexes(void);
 const char *operation_name(size_t i);
 
 /*

@@ -133,6 +133,20 @@ struct request_asker {
 	void (*disconnected)(struct request *req); /* the client has disconnected: close */
 };
 
+/*
+ * What a gateway keeps: it takes requests of another protocol, and runs operations of the contract
+ * for them (contract/gateway.h).
+ */
+struct request_gateway {
+	const struct operation *op; /* what the client asked for, in logs and metrics; NULL: no gateway */
+	/*
+	 * Called once an answer is complete, in place of sending it. It must answer, or run the
+	 * next operation.
+	 */
+	void (*answered)(struct request *req);
+	void *work;
+};
+
 struct request {
 	struct arena arena; /* has all memory of the request, the struct included */
 	enum request_state state;
@@ -146,6 +160,7 @@ struct request {
 	struct request_caller caller;
 	struct request_pending pending;
 	struct request_answer answer;
+	struct request_gateway gateway;
 
 	/*
 	 * What the steps of a handler share: its input and work, and Redis's clock in the latest
@@ -179,6 +194,12 @@ struct request *request_new(const char *target, size_t target_len);
  */
 struct request *request_background(const struct operation *op, void *work, void (*ended)(struct request *req));
 void request_background_start(struct request *req);
+
+/* Returns what the client asked for, which logs and metrics name; NULL: nothing that is known. */
+static inline const struct operation *request_operation(const struct request *req)
+{
+	return req->gateway.op ? req->gateway.op : req->op;
+}
 
 /* Makes room for a body of `len` bytes; 0: the length is not known. False: memory ran out. */
 bool request_expect_body(struct request *req, size_t len);

@@ -147,5 +147,5 @@ void world_open(const char *const *options)
 		argv[argc++] = strdup(*options);
 	CHECK(config_load(argc, argv, (char *[]){ NULL }) == CONFIG_RUN);
 	log_open();
-	CHECK(loop_open() && metrics_open(operation_count, operation_name));
+	CHECK(loop_open() && metrics_open(operation_indexes(), operation_name));
 }
