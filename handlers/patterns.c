@@ -12,10 +12,12 @@
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/policy_file.h"
 #include "rate_limits/policy_metrics.h"
+#include "sqs/sqs.h"
 
 bool patterns_open(void)
 {
 	web_open();
+	sqs_open();
 	queue_metrics_open();
 	policy_metrics_open();
 	policy_allowance_open();

@@ -1,0 +1,296 @@
+/*
+ * sqs: see sqs.h. The door finds the action by the header X-Amz-Target before the body arrives,
+ * checks the types of its members, and runs it.
+ */
+#include "sqs/sqs.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "contract/gateway.h"
+#include "contract/route.h"
+#include "process/config.h"
+#include "request/answer.h"
+#include "sqs/sqs_call.h"
+#include "sqs/sqs_name.h"
+#include "sqs/sqs_queues.h"
+#include "sqs/sqs_receive.h"
+#include "sqs/sqs_send.h"
+#include "sqs/sqs_settle.h"
+#include "sqs/sqs_tags.h"
+
+enum { ACCOUNT_DIGITS = sizeof(SQS_ACCOUNT) - 1 };
+
+static void refuse_permission(struct sqs_call *s)
+{
+	sqs_fail(s, SQS_UNSUPPORTED_OPERATION, "Permissions are not supported; use the scopes of --tokens.");
+}
+
+/* The action of requests that name none that is known. */
+static void refuse_action(struct sqs_call *s)
+{
+	struct text target = s->req->asked.header(s->req, "X-Amz-Target", NULL);
+
+	sqs_fail(s, SQS_UNKNOWN_OPERATION, "There is no action '%s'.", target.at ? target.at : "");
+}
+
+static void refuse_query(struct sqs_call *s)
+{
+	gateway_begin_answer(s->req);
+	answer_body(
+		s->req, 400, "text/xml",
+		TEXT("<ErrorResponse><Error><Type>Sender</Type><Code>InvalidAction</Code><Message>only the JSON protocol "
+		     "(application/x-amz-json-1.0) is served; update the SDK</Message></Error></ErrorResponse>\n"));
+}
+
+static void refuse_post(struct sqs_call *s)
+{
+	gateway_begin_answer(s->req);
+	answer_header(s->req, "Allow", "GET, HEAD, OPTIONS");
+	answer_problem(s->req, P_METHOD_NOT_ALLOWED,
+		       "POST is a method of this path only for SQS, with the header X-Amz-Target; use GET");
+}
+
+/* ---- The actions ---- */
+
+#define QUEUE_URL                              \
+	{                                      \
+		"QueueUrl", JSON_IS_TEXT, true \
+	}
+#define END                               \
+	{                                 \
+		NULL, JSON_IS_NULL, false \
+	}
+static const struct sqs_member none[] = { END };
+static const struct sqs_member of_queue[] = { QUEUE_URL, END };
+static const struct sqs_member of_batch[] = { QUEUE_URL, { "Entries", JSON_IS_ARRAY, false }, END };
+static const struct sqs_member of_create[] = {
+	{ "QueueName", JSON_IS_TEXT, true },
+	{ "Attributes", JSON_IS_OBJECT, false },
+	{ "tags", JSON_IS_OBJECT, false },
+	END,
+};
+static const struct sqs_member of_name[] = { { "QueueName", JSON_IS_TEXT, true }, END };
+static const struct sqs_member of_list[] = {
+	{ "QueueNamePrefix", JSON_IS_TEXT, false },
+	{ "NextToken", JSON_IS_TEXT, false },
+	{ "MaxResults", JSON_IS_INTEGER, false },
+	END,
+};
+static const struct sqs_member of_send[] = {
+	QUEUE_URL,
+	{ "MessageBody", JSON_IS_TEXT, true },
+	{ "DelaySeconds", JSON_IS_INTEGER, false },
+	{ "MessageAttributes", JSON_IS_OBJECT, false },
+	{ "MessageSystemAttributes", JSON_IS_OBJECT, false },
+	{ "MessageGroupId", JSON_IS_TEXT, false },
+	{ "MessageDeduplicationId", JSON_IS_TEXT, false },
+	END,
+};
+static const struct sqs_member of_receive[] = {
+	QUEUE_URL,
+	{ "AttributeNames", JSON_IS_ARRAY, false },
+	{ "MessageSystemAttributeNames", JSON_IS_ARRAY, false },
+	{ "MessageAttributeNames", JSON_IS_ARRAY, false },
+	{ "MaxNumberOfMessages", JSON_IS_INTEGER, false },
+	{ "VisibilityTimeout", JSON_IS_INTEGER, false },
+	{ "WaitTimeSeconds", JSON_IS_INTEGER, false },
+	{ "ReceiveRequestAttemptId", JSON_IS_TEXT, false },
+	END,
+};
+static const struct sqs_member of_delete[] = { QUEUE_URL, { "ReceiptHandle", JSON_IS_TEXT, true }, END };
+static const struct sqs_member of_change[] = {
+	QUEUE_URL,
+	{ "ReceiptHandle", JSON_IS_TEXT, true },
+	{ "VisibilityTimeout", JSON_IS_INTEGER, true },
+	END,
+};
+static const struct sqs_member of_get[] = { QUEUE_URL, { "AttributeNames", JSON_IS_ARRAY, false }, END };
+static const struct sqs_member of_set[] = { QUEUE_URL, { "Attributes", JSON_IS_OBJECT, true }, END };
+static const struct sqs_member of_tag[] = { QUEUE_URL, { "Tags", JSON_IS_OBJECT, true }, END };
+static const struct sqs_member of_untag[] = { QUEUE_URL, { "TagKeys", JSON_IS_ARRAY, true }, END };
+
+#define ACTIONS(A)                                                                     \
+	A(AddPermission, none, refuse_permission)                                      \
+	A(ChangeMessageVisibility, of_change, sqs_change_message_visibility)           \
+	A(ChangeMessageVisibilityBatch, of_batch, sqs_change_message_visibility_batch) \
+	A(CreateQueue, of_create, sqs_create_queue)                                    \
+	A(DeleteMessage, of_delete, sqs_delete_message)                                \
+	A(DeleteMessageBatch, of_batch, sqs_delete_message_batch)                      \
+	A(DeleteQueue, of_queue, sqs_delete_queue)                                     \
+	A(GetQueueAttributes, of_get, sqs_get_queue_attributes)                        \
+	A(GetQueueUrl, of_name, sqs_get_queue_url)                                     \
+	A(ListQueueTags, of_queue, sqs_list_queue_tags)                                \
+	A(ListQueues, of_list, sqs_list_queues)                                        \
+	A(PurgeQueue, of_queue, sqs_purge_queue)                                       \
+	A(ReceiveMessage, of_receive, sqs_receive_message)                             \
+	A(RemovePermission, none, refuse_permission)                                   \
+	A(SendMessage, of_send, sqs_send_message)                                      \
+	A(SendMessageBatch, of_batch, sqs_send_message_batch)                          \
+	A(SetQueueAttributes, of_set, sqs_set_queue_attributes)                        \
+	A(TagQueue, of_tag, sqs_tag_queue)                                             \
+	A(UntagQueue, of_untag, sqs_untag_queue)                                       \
+	/* what is not an action of JSON */                                            \
+	A(unknown, none, refuse_action)                                                \
+	A(query, none, refuse_query)                                                   \
+	A(none, none, refuse_post)
+
+enum {
+#define A(name, members, run) ACTION_##name,
+	ACTIONS(A)
+#undef A
+};
+
+static const struct {
+	const char *name;
+	const struct sqs_member *members; /* ended by one without a name */
+	void (*run)(struct sqs_call *s);
+} actions[] = {
+#define A(name, members, run) { #name, members, run },
+	ACTIONS(A)
+#undef A
+};
+
+static void run(struct request *req, const void *input);
+
+/* The actions in logs and metrics. */
+static const struct operation action_operations[] = {
+#define A(name, members, run_it) \
+	{ .id = "sqs." #name,    \
+	  .method = "POST",      \
+	  .run = run,            \
+	  .input_size = 1,       \
+	  .needs_token = true,   \
+	  .takes_body = true,    \
+	  .is_gateway = true,    \
+	  .token = sqs_token },
+	ACTIONS(A)
+#undef A
+};
+enum { ACTION_COUNT = sizeof(actions) / sizeof(actions[0]) };
+
+/* ---- The request ---- */
+
+static bool check_members(struct sqs_call *s, const struct sqs_member *members)
+{
+	static const char *const kinds[] = { "null",     "a boolean", "an integer", "a number",
+					     "a string", "a list",    "an object" };
+
+	for (const struct sqs_member *m = members; m->name; m++) {
+		const struct json *given = json_tree_member(s->in, m->name);
+		bool is_absent = !given || given->kind == JSON_IS_NULL;
+		if (is_absent && m->required) {
+			sqs_fail(s, SQS_MISSING_PARAMETER, "The request must contain the parameter %s.", m->name);
+			return false;
+		}
+		if (!is_absent && given->kind != m->kind) {
+			sqs_fail(s, SQS_SERIALIZATION, "%s must be %s.", m->name, kinds[m->kind]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void run(struct request *req, const void *input)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	size_t action = (size_t)(req->gateway.op - action_operations);
+
+	(void)input;
+	req->gateway.answered = NULL;
+	s->in = req->asked.json;
+	if (action >= ACTION_unknown) {
+		actions[action].run(s);
+		return;
+	}
+	if (s->in && s->in->kind != JSON_IS_OBJECT) {
+		sqs_fail(s, SQS_SERIALIZATION, "The body must be a JSON object.");
+		return;
+	}
+	if (!check_members(s, actions[action].members))
+		return;
+	struct text url = json_tree_string(s->in, "QueueUrl"), name = json_tree_string(s->in, "QueueName");
+	s->queue = url.at ? sqs_name_of_url(req, url) : name;
+	s->is_fifo = s->queue.at && sqs_name_is_fifo(s->queue);
+	if (url.at && !s->queue.len)
+		sqs_fail(s, SQS_INVALID_ADDRESS, "The address %s is not valid for this endpoint.", url.at);
+	else
+		actions[action].run(s);
+}
+
+/* ---- The door ---- */
+
+/* A problem before the action runs: a token, a host, a body. */
+static void on_refused(struct request *req)
+{
+	sqs_fail_by_problem(sqs_call_of(req));
+}
+
+static void on_query(struct request *req)
+{
+	refuse_query(sqs_call_of(req));
+}
+
+/* True for `/` and `/<12 digits>/<queue>`. */
+static bool is_path(struct text path)
+{
+	if (path.len == 1)
+		return true;
+	struct text digits = { path.at + 1, path.len - 1 }, rest = digits;
+	digits = text_cut(&rest, '/');
+	return digits.len == ACCOUNT_DIGITS && strspn(digits.at, "0123456789") == ACCOUNT_DIGITS && rest.len &&
+	       !memchr(rest.at, '/', rest.len);
+}
+
+static size_t action_of(struct text target)
+{
+	static const char service[] = "AmazonSQS.";
+	size_t len = sizeof(service) - 1, i = 0;
+
+	if (target.len <= len || memcmp(target.at, service, len) != 0)
+		return ACTION_unknown;
+	while (i < ACTION_unknown && strcmp(target.at + len, actions[i].name) != 0)
+		i++;
+	return i;
+}
+
+static bool is_form(struct request *req)
+{
+	static const char form[] = "application/x-www-form-urlencoded";
+	struct text type = req->asked.header(req, "Content-Type", NULL);
+
+	return type.at && strncasecmp(type.at, form, sizeof(form) - 1) == 0;
+}
+
+static const struct operation *find(struct request *req)
+{
+	struct text rest = req->asked.target, path = text_cut(&rest, '?');
+
+	if (!is_path(path) || strcmp(req->asked.method, "POST") != 0)
+		return NULL;
+	struct text target = req->asked.header(req, "X-Amz-Target", NULL);
+	if (!target.at && path.len > 1)
+		return NULL;
+	struct sqs_call *s = arena_alloc(&req->arena, sizeof(*s));
+	if (!s)
+		return NULL;
+	*s = (struct sqs_call){ .req = req };
+	bool is_query = !target.at && is_form(req);
+	size_t action = target.at ? action_of(target) : is_query ? ACTION_query : ACTION_none;
+	req->gateway = (struct request_gateway){
+		&action_operations[action],
+		target.at  ? on_refused
+		: is_query ? on_query
+			   : NULL,
+		s,
+	};
+	return req->gateway.op;
+}
+
+void sqs_open(void)
+{
+	if (strcmp(config()->sqs, "off") == 0)
+		return;
+	operation_add_gateway(action_operations, ACTION_COUNT);
+	route_pages(find);
+}

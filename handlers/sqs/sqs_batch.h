@@ -1,0 +1,42 @@
+/* sqs_batch: the entries of a batch, some of which may fail. It must not know what they ask. */
+#ifndef PATTERND_SQS_BATCH_H
+#define PATTERND_SQS_BATCH_H
+
+#include "sqs/sqs_call.h"
+
+struct sqs_entry {
+	const struct json *in; /* its members */
+	struct text id;
+	bool is_asked; /* the operation under way has it */
+	bool has_failed;
+	struct sqs_refusal refusal;
+};
+
+struct sqs_batch {
+	struct sqs_entry *entries;
+	size_t count;
+};
+
+/*
+ * Reads the member Entries. `kind` is the name of an entry in messages. False: a fault of the whole
+ * batch was answered.
+ */
+bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out);
+
+/* Refuses an entry. Returns false. */
+bool sqs_batch_refuse(struct sqs_call *s, struct sqs_entry *e, enum sqs_fault fault, const char *message, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * Returns the entry that a problem names by its pointer into a list of the operation's body, such
+ * as "/messages/2"; the list had the entries that are asked. NULL: it names none.
+ */
+struct sqs_entry *sqs_batch_named(struct sqs_call *s, struct sqs_batch *b);
+
+/* Writes the member Failed. */
+void sqs_batch_out_failed(struct json_out *o, const struct sqs_batch *b);
+
+/* Answers with Successful, which has only ids, and Failed. */
+void sqs_batch_answer(struct sqs_call *s, const struct sqs_batch *b);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * sqs_queue_attributes: the attributes of a queue, which are its settings. What has no effect here
+ * is an annotation of the queue, `sqs.<attribute>`. Pure, but for the errors that it answers.
+ */
+#ifndef PATTERND_SQS_QUEUE_ATTRIBUTES_H
+#define PATTERND_SQS_QUEUE_ATTRIBUTES_H
+
+#include "sqs/sqs_call.h"
+
+/* Checks the member Attributes. False: an error was answered. */
+bool sqs_queue_attributes_check(struct sqs_call *s);
+
+/*
+ * Writes the settings that Attributes change, into the body of an operation. The annotations of the
+ * queue are replaced as a whole, so `annotations` has the present ones; NULL: none.
+ */
+void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, const struct json *annotations);
+
+/*
+ * Writes the member Attributes of a queue, the answer of queue_get: those that AttributeNames asks
+ * for. False: an error was answered.
+ */
+bool sqs_queue_attributes_check_names(struct sqs_call *s);
+void sqs_queue_attributes_out(struct sqs_call *s, struct json_out *o, const struct json *queue);
+
+/* Returns the first attribute in Attributes that the queue has otherwise; NULL: none. */
+const char *sqs_queue_attributes_difference(struct sqs_call *s, const struct json *queue);
+
+/* How annotations of SQS begin. */
+#define SQS_ANNOTATION "sqs."
+
+#endif

@@ -1,0 +1,226 @@
+#include "sqs/sqs_queues.h"
+
+#include <inttypes.h>
+
+#include "contract/gateway.h"
+#include "sqs/sqs_name.h"
+#include "sqs/sqs_queue_attributes.h"
+
+enum { LIST_MOST = 1000, RETENTION_MS = 345600000, FIFO_DEDUPE_MS = 300000, RETRY_DEDUPE_MS = 60000 };
+
+/*
+ * Returns the queue, as queue_get has answered. NULL: it does not exist, or an error was answered.
+ */
+static const struct json *existing(struct sqs_call *s)
+{
+	const struct json *queue = sqs_answer(s);
+
+	if (!queue || json_tree_is_true(queue, "exists"))
+		return queue;
+	sqs_fail_absent(s);
+	return NULL;
+}
+
+static void look(struct sqs_call *s, void (*answered)(struct request *req))
+{
+	sqs_run(s, "queue_get", s->queue, NULL, answered);
+}
+
+/* The answer of the operation has nothing that the client needs. */
+static void on_done(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (sqs_problem(s))
+		sqs_fail_by_problem(s);
+	else
+		sqs_answer_empty(s);
+}
+
+/* ---- CreateQueue ---- */
+
+static void answer_url(struct sqs_call *s)
+{
+	struct text url = sqs_url_of(s->req, s->queue);
+
+	out_text(sqs_answer_begin(s), "QueueUrl", url);
+	sqs_answer_end(s);
+}
+
+static struct text given(const struct sqs_call *s, const char *attribute)
+{
+	return json_tree_string(json_tree_member(s->in, "Attributes"), attribute);
+}
+
+/* The settings of a new queue for which no attribute was given, and by which it acts as in SQS. */
+static void out_defaults(struct sqs_call *s, struct json_out *body)
+{
+	out_object(body, "backoff");
+	out_int(body, "base_ms", 0);
+	out_int(body, "max_ms", 0);
+	out_close(body);
+	out_int(body, "dedupe_ms", s->is_fifo ? FIFO_DEDUPE_MS : RETRY_DEDUPE_MS);
+	if (!given(s, "RedrivePolicy").len)
+		out_int(body, "max_receives", 0);
+	if (!given(s, "MessageRetentionPeriod").len)
+		out_int(body, "ttl_ms", RETENTION_MS);
+	if (s->is_fifo)
+		out_string(body, "order", "strict");
+}
+
+static void on_created(struct request *req);
+
+static void on_looked(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	const struct json *queue = sqs_answer(s);
+	struct json_out body;
+
+	if (!queue)
+		return;
+	if (json_tree_is_true(queue, "exists")) {
+		const char *difference = sqs_queue_attributes_difference(s, queue);
+		if (difference)
+			sqs_fail(s, SQS_QUEUE_NAME_EXISTS,
+				 "A queue already exists with the same name and a different value for attribute %s",
+				 difference);
+		else
+			answer_url(s);
+		return;
+	}
+	sqs_body_begin(s, &body);
+	sqs_queue_attributes_out_settings(s, &body, NULL);
+	out_defaults(s, &body);
+	sqs_run(s, "queue_put", s->queue, &body, on_created);
+}
+
+/* If another client has created it since the look, it is compared as one that was there. */
+static void on_created(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (sqs_problem(s) && sqs_problem(s)->status == 412)
+		look(s, on_looked);
+	else if (sqs_problem(s))
+		sqs_fail_by_problem(s);
+	else
+		answer_url(s);
+}
+
+void sqs_create_queue(struct sqs_call *s)
+{
+	if (!sqs_name_is_valid(s->queue))
+		sqs_fail(s, SQS_INVALID_PARAMETER,
+			 "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length");
+	else if (s->is_fifo && !given(s, "FifoQueue").len)
+		sqs_fail(s, SQS_INVALID_PARAMETER, "The queue name ends in .fifo, and FifoQueue is not true.");
+	else if (sqs_queue_attributes_check(s))
+		look(s, on_looked);
+}
+
+/* ---- The others ---- */
+
+static void on_url(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (existing(s))
+		answer_url(s);
+}
+
+void sqs_get_queue_url(struct sqs_call *s)
+{
+	look(s, on_url);
+}
+
+static void on_listed(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
+	struct text next = json_tree_string(page, "next_cursor");
+	bool is_paged = json_tree_member(s->in, "MaxResults");
+
+	if (!page)
+		return;
+	struct json_out *o = sqs_answer_begin(s);
+	if (items && items->count) {
+		out_array(o, "QueueUrls");
+		for (const struct json *q = items->first; q; q = q->next)
+			out_text(o, NULL, sqs_url_of(req, json_tree_string(q, "name")));
+		out_close(o);
+	}
+	if (next.at && is_paged)
+		out_text(o, "NextToken", next);
+	sqs_answer_end(s);
+}
+
+void sqs_list_queues(struct sqs_call *s)
+{
+	struct text prefix = json_tree_string(s->in, "QueueNamePrefix"), cursor = json_tree_string(s->in, "NextToken");
+	char limit[TEXT_DIGITS];
+	int64_t most;
+
+	if (!sqs_int(s, "MaxResults", 1, LIST_MOST, LIST_MOST, &most, "Must be between 1 and 1000, if provided."))
+		return;
+	const struct text_pair query[] = {
+		{ TEXT("limit"), text_of_int(most, limit) },
+		{ TEXT("match"), arena_printf(&s->req->arena, "%s*", prefix.at ? prefix.at : "") },
+		{ TEXT("cursor"), cursor },
+	};
+	gateway_run(s->req, self_call_operation("queue_list"),
+		    &(struct self_call_input){ .query = query, .query_count = cursor.len ? 3 : 2 }, on_listed);
+}
+
+void sqs_delete_queue(struct sqs_call *s)
+{
+	sqs_run(s, "queue_delete", s->queue, NULL, on_done);
+}
+
+static void on_purged_look(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (existing(s))
+		sqs_run(s, "queue_purge", s->queue, NULL, on_done);
+}
+
+void sqs_purge_queue(struct sqs_call *s)
+{
+	look(s, on_purged_look);
+}
+
+static void on_attributes(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	const struct json *queue = existing(s);
+
+	if (!queue)
+		return;
+	sqs_queue_attributes_out(s, sqs_answer_begin(s), queue);
+	sqs_answer_end(s);
+}
+
+void sqs_get_queue_attributes(struct sqs_call *s)
+{
+	if (sqs_queue_attributes_check_names(s))
+		look(s, on_attributes);
+}
+
+static void on_settings(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	const struct json *queue = existing(s);
+	struct json_out body;
+
+	if (!queue)
+		return;
+	sqs_body_begin(s, &body);
+	sqs_queue_attributes_out_settings(s, &body, json_tree_member(queue, "annotations"));
+	sqs_run(s, "queue_patch", s->queue, &body, on_done);
+}
+
+void sqs_set_queue_attributes(struct sqs_call *s)
+{
+	if (sqs_queue_attributes_check(s))
+		look(s, on_settings);
+}

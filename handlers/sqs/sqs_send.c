@@ -1,0 +1,300 @@
+/*
+ * sqs_send: SendMessage and SendMessageBatch, each one send of the queue. Which entries of a batch
+ * are refused is known before the send, but for those that the queue itself refuses: they are
+ * named, and the others are sent again.
+ */
+#include "sqs/sqs_send.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sqs/sqs_attributes.h"
+#include "sqs/sqs_batch.h"
+#include "sqs/sqs_text.h"
+
+enum { BYTES_MOST = 1048576, DELAY_MOST_S = 900, TOKEN_MOST = 128 };
+
+/* A message, and what becomes of it. */
+struct outgoing {
+	const struct json *in; /* its members */
+	struct text text, id, group, dedupe_id;
+	struct sqs_attributes user, system;
+	int64_t delay_s; /* -1: the queue's */
+	struct text message_id, sequence;
+};
+
+struct sending {
+	struct sqs_batch batch; /* of a single message: an entry without an id */
+	struct outgoing *messages;
+	bool is_batch;
+};
+
+/* ---- Checks ---- */
+
+static bool is_token(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if (t.at[i] < '!' || t.at[i] > '~')
+			return false;
+	return t.len >= 1 && t.len <= TOKEN_MOST;
+}
+
+static bool check_token(struct sqs_call *s, struct sqs_entry *e, const char *member, struct text value)
+{
+	return !value.at || is_token(value) ||
+	       sqs_batch_refuse(
+		       s, e, SQS_INVALID_PARAMETER,
+		       "Value %s for parameter %s is invalid. Reason: %s can only include alphanumeric and punctuation "
+		       "characters. 1 to 128 in length.",
+		       value.at, member, member);
+}
+
+static bool check_kind(struct sqs_call *s, struct sqs_entry *e, const struct outgoing *m)
+{
+	if (!s->is_fifo && m->dedupe_id.at)
+		return sqs_batch_refuse(
+			s, e, SQS_INVALID_PARAMETER,
+			"Value %s for parameter MessageDeduplicationId is invalid. Reason: The request includes "
+			"a parameter that is not valid for this queue type.",
+			m->dedupe_id.at);
+	if (s->is_fifo && !m->group.at)
+		return sqs_batch_refuse(s, e, SQS_MISSING_PARAMETER,
+					"The request must contain the parameter MessageGroupId.");
+	if (s->is_fifo && m->delay_s > 0)
+		return sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER,
+					"Value %" PRId64
+					" for parameter DelaySeconds is invalid. Reason: The request include "
+					"parameter that is not valid for this queue type.",
+					m->delay_s);
+	return check_token(s, e, "MessageGroupId", m->group) &&
+	       check_token(s, e, "MessageDeduplicationId", m->dedupe_id);
+}
+
+static size_t bytes_of(const struct outgoing *m)
+{
+	return m->text.len + m->user.bytes;
+}
+
+static bool check(struct sqs_call *s, struct sqs_entry *e, struct outgoing *m)
+{
+	const struct json *delay = json_tree_member(m->in, "DelaySeconds");
+	struct request *req = s->req;
+
+	m->text = json_tree_string(m->in, "MessageBody");
+	m->group = json_tree_string(m->in, "MessageGroupId");
+	m->dedupe_id = json_tree_string(m->in, "MessageDeduplicationId");
+	m->delay_s = delay && delay->kind == JSON_IS_INTEGER ? delay->integer : -1;
+	if (!m->text.len)
+		return sqs_batch_refuse(s, e, SQS_MISSING_PARAMETER,
+					"The request must contain the parameter MessageBody.");
+	if (!sqs_text_is_allowed(m->text))
+		return sqs_batch_refuse(
+			s, e, SQS_INVALID_MESSAGE_CONTENTS,
+			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | "
+			"#xE000 to #xFFFD | #x10000 to #x10FFFF");
+	if (delay && (m->delay_s < 0 || m->delay_s > DELAY_MOST_S))
+		return sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER,
+					"Value %" PRId64
+					" for parameter DelaySeconds is invalid. Reason: DelaySeconds must be "
+					">= 0 and <= %d.",
+					m->delay_s, DELAY_MOST_S);
+	if (!sqs_attributes_read(req, json_tree_member(m->in, "MessageAttributes"), false, &m->user, &e->refusal) ||
+	    !sqs_attributes_read(req, json_tree_member(m->in, "MessageSystemAttributes"), true, &m->system,
+				 &e->refusal)) {
+		e->has_failed = true;
+		return false;
+	}
+	if (bytes_of(m) > BYTES_MOST)
+		return sqs_batch_refuse(
+			s, e, SQS_INVALID_PARAMETER,
+			"One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
+			BYTES_MOST);
+	return check_kind(s, e, m);
+}
+
+/* The header of AWS X-Ray counts as the attribute. */
+static void take_trace(struct sqs_call *s, struct outgoing *m)
+{
+	struct text trace = s->req->asked.header(s->req, "X-Amzn-Trace-Id", NULL);
+
+	if (m->system.count || !trace.len || !sqs_text_is_allowed(trace))
+		return;
+	m->system.items = arena_alloc(&s->req->arena, sizeof(*m->system.items));
+	m->system.count = m->system.items != NULL;
+	if (m->system.count)
+		*m->system.items = (struct sqs_attribute){ TEXT("AWSTraceHeader"), TEXT("String"), trace, trace };
+}
+
+/* ---- The send ---- */
+
+static void out_message(struct sqs_call *s, struct json_out *o, struct outgoing *m)
+{
+	sqs_text_out(o, "body", m->text);
+	if (m->id.at)
+		out_text(o, "id", m->id);
+	if (m->group.at)
+		out_text(o, "group", m->group);
+	if (m->dedupe_id.at)
+		out_text(o, "dedupe_id", m->dedupe_id);
+	else if (s->is_fifo)
+		out_bool(o, "dedupe_by_body", true);
+	if (m->delay_s > 0 || (m->delay_s == 0 && !s->is_fifo))
+		out_int(o, "delay_ms", m->delay_s * 1000);
+	take_trace(s, m);
+	sqs_attributes_out_headers(o, s->req, &m->user, &m->system);
+}
+
+static void out_sent(struct json_out *o, const struct sqs_call *s, const struct outgoing *m)
+{
+	bool has_system = json_tree_member(m->in, "MessageSystemAttributes");
+
+	sqs_md5_out(o, "MD5OfMessageBody", &m->text, 1);
+	sqs_attributes_out_md5(o, "MD5OfMessageAttributes", &m->user);
+	if (has_system)
+		sqs_attributes_out_md5(o, "MD5OfMessageSystemAttributes", &m->system);
+	out_text(o, "MessageId", m->message_id);
+	if (s->is_fifo && m->sequence.at)
+		out_text(o, "SequenceNumber", m->sequence);
+}
+
+static void answer(struct sqs_call *s)
+{
+	struct sending *w = s->work;
+	struct sqs_entry *first = w->batch.entries;
+
+	if (!w->is_batch && first->has_failed) {
+		sqs_fail(s, first->refusal.fault, "%s", first->refusal.message.at ? first->refusal.message.at : "");
+		return;
+	}
+	struct json_out *o = sqs_answer_begin(s);
+	if (!w->is_batch)
+		out_sent(o, s, w->messages);
+	if (w->is_batch) {
+		out_array(o, "Successful");
+		for (size_t i = 0; i < w->batch.count; i++) {
+			if (first[i].has_failed)
+				continue;
+			out_object(o, NULL);
+			out_text(o, "Id", first[i].id);
+			out_sent(o, s, &w->messages[i]);
+			out_close(o);
+		}
+		out_close(o);
+		sqs_batch_out_failed(o, &w->batch);
+	}
+	sqs_answer_end(s);
+}
+
+static void send(struct sqs_call *s);
+
+/* The queue has refused one message of the send. True: it is marked, so the others can be sent. */
+static bool mark_refused(struct sqs_call *s)
+{
+	struct sending *w = s->work;
+	struct sqs_entry *e = sqs_batch_named(s, &w->batch);
+	struct text detail = json_tree_string(sqs_problem_document(s), "detail");
+
+	if (e)
+		sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER, "One or more parameters are invalid. Reason: %s.",
+				 detail.at ? detail.at : "");
+	return e;
+}
+
+static void on_sent(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	struct sending *w = s->work;
+
+	if (sqs_problem(s) && mark_refused(s)) {
+		send(s);
+		return;
+	}
+	const struct json *sent = sqs_answer(s);
+	const struct json *items = json_tree_member(sent, "messages"), *item = items ? items->first : NULL;
+	if (!sent)
+		return;
+	for (size_t i = 0; i < w->batch.count && item; i++) {
+		if (w->batch.entries[i].has_failed)
+			continue;
+		struct text sequence = json_tree_string(item, "sequence");
+		w->messages[i].message_id = sqs_message_id(req, json_tree_string(item, "id"));
+		if (sequence.at)
+			w->messages[i].sequence =
+				arena_printf(&req->arena, "%020" PRIu64, (uint64_t)strtoull(sequence.at, NULL, 10));
+		item = item->next;
+	}
+	answer(s);
+}
+
+static void send(struct sqs_call *s)
+{
+	struct sending *w = s->work;
+	struct json_out body;
+	size_t good = 0;
+
+	for (size_t i = 0; i < w->batch.count; i++)
+		good += w->batch.entries[i].is_asked = !w->batch.entries[i].has_failed;
+	if (!good) {
+		answer(s);
+		return;
+	}
+	sqs_body_begin(s, &body);
+	out_bool(&body, "must_exist", true);
+	out_array(&body, "messages");
+	for (size_t i = 0; i < w->batch.count; i++) {
+		if (w->batch.entries[i].has_failed)
+			continue;
+		out_object(&body, NULL);
+		out_message(s, &body, &w->messages[i]);
+		out_close(&body);
+	}
+	out_close(&body);
+	sqs_run(s, "queue_message_send", s->queue, &body, on_sent);
+}
+
+static void begin(struct sqs_call *s, struct sending *w)
+{
+	struct text request = s->req->asked.body;
+	size_t bytes = 0;
+
+	w->messages = arena_alloc(&s->req->arena, w->batch.count * sizeof(*w->messages));
+	s->work = w;
+	for (size_t i = 0; w->messages && i < w->batch.count; i++) {
+		w->messages[i] = (struct outgoing){ .in = w->batch.entries[i].in };
+		w->messages[i].id = sqs_id_of_retry(s->req, w->batch.entries[i].id, request);
+		if (check(s, &w->batch.entries[i], &w->messages[i]))
+			bytes += bytes_of(&w->messages[i]);
+	}
+	if (bytes > BYTES_MOST)
+		sqs_fail(s, SQS_BATCH_REQUEST_TOO_LONG,
+			 "Batch requests cannot be longer than %d bytes. You have sent %zu bytes.", BYTES_MOST, bytes);
+	else
+		send(s);
+}
+
+void sqs_send_message(struct sqs_call *s)
+{
+	struct sending *w = arena_alloc(&s->req->arena, sizeof(*w));
+	struct sqs_entry *only = arena_alloc(&s->req->arena, sizeof(*only));
+
+	if (!w || !only) {
+		sqs_fail_no_memory(s);
+		return;
+	}
+	*only = (struct sqs_entry){ .in = s->in, .id = TEXT("") };
+	*w = (struct sending){ .batch = { .entries = only, .count = 1 } };
+	begin(s, w);
+}
+
+void sqs_send_message_batch(struct sqs_call *s)
+{
+	struct sending *w = arena_alloc(&s->req->arena, sizeof(*w));
+
+	if (!w) {
+		sqs_fail_no_memory(s);
+		return;
+	}
+	*w = (struct sending){ .is_batch = true };
+	if (sqs_batch_read(s, "SendMessageBatchRequestEntry", &w->batch))
+		begin(s, w);
+}

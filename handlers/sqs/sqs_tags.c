@@ -1,0 +1,136 @@
+#include "sqs/sqs_tags.h"
+
+#include <string.h>
+
+#include "sqs/sqs_call.h"
+
+enum { TAGS_MOST = 50, KEY_MOST = 128, VALUE_MOST = 256 };
+
+#define PREFIX "sqs.tag."
+
+/* Returns the key of a tag; absent if the annotation is none. */
+static struct text key_of(const struct json *annotation)
+{
+	size_t len = sizeof(PREFIX) - 1;
+	struct text t = annotation->key;
+
+	return t.len > len && memcmp(t.at, PREFIX, len) == 0 ? (struct text){ t.at + len, t.len - len }
+							     : (struct text){ 0 };
+}
+
+/* True if the request sets or removes the tag. */
+static bool is_named(const struct sqs_call *s, struct text key)
+{
+	const struct json *tags = json_tree_member(s->in, "Tags"), *keys = json_tree_member(s->in, "TagKeys");
+
+	for (const struct json *t = tags ? tags->first : NULL; t; t = t->next)
+		if (text_equal(t->key, key))
+			return true;
+	for (const struct json *k = keys ? keys->first : NULL; k; k = k->next)
+		if (k->kind == JSON_IS_TEXT && text_equal(k->text, key))
+			return true;
+	return false;
+}
+
+static void on_tagged(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (sqs_problem(s))
+		sqs_fail_by_problem(s);
+	else
+		sqs_answer_empty(s);
+}
+
+static void on_looked(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	const struct json *queue = sqs_answer(s), *old = json_tree_member(queue, "annotations");
+	const struct json *tags = json_tree_member(s->in, "Tags");
+	struct json_out body;
+	size_t count = tags ? tags->count : 0;
+
+	if (!queue)
+		return;
+	if (!json_tree_is_true(queue, "exists")) {
+		sqs_fail_absent(s);
+		return;
+	}
+	sqs_body_begin(s, &body);
+	out_object(&body, "annotations");
+	for (const struct json *a = old ? old->first : NULL; a; a = a->next) {
+		struct text key = key_of(a);
+		if (key.at && is_named(s, key))
+			continue;
+		count += key.at != NULL;
+		out_key(&body, a->key);
+		out_text(&body, NULL, a->text);
+	}
+	for (const struct json *t = tags ? tags->first : NULL; t; t = t->next) {
+		out_key(&body, arena_printf(&req->arena, PREFIX "%s", t->key.at));
+		out_text(&body, NULL, t->text);
+	}
+	out_close(&body);
+	if (tags && count > TAGS_MOST)
+		sqs_fail(s, SQS_INVALID_PARAMETER, "Too many tags added for queue %s.", s->queue.at);
+	else
+		sqs_run(s, "queue_patch", s->queue, &body, on_tagged);
+}
+
+void sqs_tag_queue(struct sqs_call *s)
+{
+	const struct json *tags = json_tree_member(s->in, "Tags");
+
+	for (const struct json *t = tags->first; t; t = t->next)
+		if (t->kind != JSON_IS_TEXT || !t->key.len || t->key.len > KEY_MOST || t->text.len > VALUE_MOST) {
+			sqs_fail(s, SQS_INVALID_PARAMETER,
+				 "Tag keys must be between 1 and %d characters in length, and values at most %d.",
+				 KEY_MOST, VALUE_MOST);
+			return;
+		}
+	if (tags->count)
+		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
+	else
+		sqs_fail(s, SQS_MISSING_PARAMETER, "The request must contain the parameter Tags.");
+}
+
+void sqs_untag_queue(struct sqs_call *s)
+{
+	if (json_tree_member(s->in, "TagKeys")->count)
+		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
+	else
+		sqs_fail(s, SQS_INVALID_PARAMETER, "Tag keys must be between 1 and 128 characters in length.");
+}
+
+static void on_listed(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	const struct json *queue = sqs_answer(s), *annotations = json_tree_member(queue, "annotations");
+	bool is_open = false;
+
+	if (!queue)
+		return;
+	if (!json_tree_is_true(queue, "exists")) {
+		sqs_fail_absent(s);
+		return;
+	}
+	struct json_out *o = sqs_answer_begin(s);
+	for (const struct json *a = annotations ? annotations->first : NULL; a; a = a->next) {
+		struct text key = key_of(a);
+		if (!key.at)
+			continue;
+		if (!is_open)
+			out_object(o, "Tags");
+		is_open = true;
+		out_key(o, key);
+		out_text(o, NULL, a->text);
+	}
+	if (is_open)
+		out_close(o);
+	sqs_answer_end(s);
+}
+
+void sqs_list_queue_tags(struct sqs_call *s)
+{
+	sqs_run(s, "queue_get", s->queue, NULL, on_listed);
+}

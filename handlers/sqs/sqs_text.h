@@ -1,0 +1,37 @@
+/*
+ * sqs_text: the body and the id of a message, on both sides.
+ *
+ * The body of SQS is a text; of a queue, a JSON value. A text that is exactly a JSON object or
+ * array is stored as that value, byte for byte, and every other text as a string. Back, a string is
+ * its text, and every other value its JSON text. So each text passes unchanged.
+ */
+#ifndef PATTERND_SQS_TEXT_H
+#define PATTERND_SQS_TEXT_H
+
+#include "request/request.h"
+#include "json/out.h"
+#include "json/tree.h"
+
+enum { SQS_MD5_DIGITS = 32, SQS_UUID_DIGITS = 36 };
+
+/* True if SQS allows each character: #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD, and above. */
+bool sqs_text_is_allowed(struct text t);
+
+/* Writes a text as the JSON value that is stored. */
+void sqs_text_out(struct json_out *o, const char *key, struct text t);
+/* Returns the text of a stored value, which sqs_answer has kept. */
+struct text sqs_text_of(struct request *req, const struct json *body);
+
+/* Writes the MD5 of parts as a member. */
+void sqs_md5_out(struct json_out *o, const char *key, const struct text *parts, size_t count);
+
+/*
+ * sqs_id_of_retry returns an id for a message that a client may send twice: the same for the same
+ * `amz-sdk-invocation-id`, which an SDK keeps over its retries, entry of a batch, and request;
+ * absent without that header. sqs_message_id returns the MessageId of an id: itself if it is a
+ * UUID, and else a UUID made of its digest.
+ */
+struct text sqs_id_of_retry(struct request *req, struct text entry, struct text request);
+struct text sqs_message_id(struct request *req, struct text id);
+
+#endif
