@@ -4,9 +4,10 @@ This bundle is served, linted and made into C. It has the paths and components o
 $ref points into the document itself. Parameters of a path are given to each of its operations, the
 schemas of lists are made of their items (x-list), and responses of problems are made whole
 (tools/problems.py). Common parts are added: x-every-operation to every operation,
-x-every-idempotent-success to each 2xx response of an operation that takes an Idempotency-Key,
-and x-every-stale-response to each 2xx and 404 response of an operation with x-stale. The body of a
-PATCH has both types of RFC 7396. Each mapping knows its file and line.
+x-every-named-operation to those with a name in the path, x-every-idempotent-success to each 2xx
+response of an operation that takes an Idempotency-Key, and x-every-stale-response to each 2xx and
+404 response of an operation with x-stale. The body of a PATCH has both types of RFC 7396. Each
+mapping knows its file and line.
 
 tools/contract.py prints the bundle as JSON. tools/reference.py writes it as openapi.yaml.
 """
@@ -218,10 +219,12 @@ def expand_problems(root):
             add_problems(root.get("components", {}), codes, operation)
 
 
-def complete(root, operation, more):
+def complete(root, path, operation, more):
     """Adds the parts that all operations share to one operation."""
     every, replayed = more.get("x-every-operation", {}), more.get("x-every-idempotent-success", {})
     operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
+    if "{" in path and not operation.get("x-forwarded"):
+        operation["parameters"] = operation["parameters"] + more.get("x-every-named-operation", {}).get("parameters", [])
     responses = Node({**operation["responses"], **every.get("responses", {})})
     responses.at = operation.at
     if any(p.get("$ref", "").endswith("/IdempotencyKey") for p in operation["parameters"]):
@@ -252,9 +255,9 @@ def load(path=SOURCE):
         share_parameters(item)
     expand_problems(root)
     more = {name: root.pop(name) for name in list(root) if name.startswith("x-every-")}
-    for item in root["paths"].values():
+    for path, item in root["paths"].items():
         for method, operation in ((m, item[m]) for m in METHODS if m in item):
-            complete(root, operation, more)
+            complete(root, path, operation, more)
             if method == "patch":
                 take_both_types(root, operation)
     return root

@@ -52,7 +52,8 @@ from c_literal import c_literal, c_rows, write_changed
 from contract import METHODS, Node, Wrong, follow
 
 # Headers that the daemon itself reads; they are not part of any input.
-MACHINE_HEADERS = {"idempotency-key", "idempotency-ttl-ms", "x-request-id", "if-match", "if-none-match", "traceparent"}
+MACHINE_HEADERS = {"idempotency-key", "idempotency-ttl-ms", "x-request-id", "if-match", "if-none-match", "traceparent",
+                   "patternd-name"}  # fmt: skip
 # For each verb of an operation with x-kind, the input of handlers/common/kind.h and its members.
 KIND_INPUTS = {
     "get": ("kind_name_input", ["name"]),

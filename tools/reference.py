@@ -150,7 +150,7 @@ def with_links(text, up):
 
 def headers_of_requests(contract):
     rows = ["| header | meaning |", "|---|---|"]
-    for name in ("IdempotencyKey", "IdempotencyTtl", "RequestId"):
+    for name in ("IdempotencyKey", "IdempotencyTtl", "PatterndName", "RequestId"):
         one = contract["components"]["parameters"][name]
         rows.append(f"| `{one['name']}` | {one_line(one['description'])} |")
     return rows

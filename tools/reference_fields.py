@@ -150,7 +150,7 @@ class Tables:
         rows = []
         for node in operation["parameters"]:
             one = resolved(self.contract, node)[1]
-            if one["in"] == "path" or one["name"] in KEYS | {"X-Request-ID"}:
+            if one["in"] == "path" or one["name"] in KEYS | {"X-Request-ID", "Patternd-Name"}:
                 continue
             name = f"`{one['name']}`" + (" **required**" if one.get("required") else "")
             rows.append(f"| {name} | {one['in']} | {self.cells_of(one)}")

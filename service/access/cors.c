@@ -19,7 +19,7 @@ const char cors_exposed[] =
 /* The headers that every operation accepts. The last three are added by libraries for tracing. */
 static const char own_headers[] =
 	"Accept, Authorization, Content-Type, Idempotency-Key, Idempotency-TTL-Ms, If-Match, If-None-Match, "
-	"X-Request-ID, traceparent, tracestate, baggage";
+	"Patternd-Name, X-Request-ID, traceparent, tracestate, baggage";
 
 static char *list; /* owned: a copy of the option, with a NUL after each origin */
 static const char *origins[MAX_ORIGINS];

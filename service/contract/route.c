@@ -209,7 +209,7 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 	else
 		answer_problem(req, P_UNKNOWN_PATH,
 			       "no such path: '%.*s'; /docs shows all paths; within a name, write / as %%2F, "
-			       "which a proxy may have decoded",
+			       "or send the header Patternd-Name if a proxy decodes it",
 			       len, req->asked.target.at);
 }
 
@@ -297,6 +297,35 @@ bool route_request(struct request *req)
 		if (req->op->segments[i].len == 0)
 			req->asked.path_values[value++] = segments[i];
 	return true;
+}
+
+static bool refuse_name(struct request *req, const char *why)
+{
+	if (req->arena.failed)
+		answer_no_memory(req, EFFECT_NONE);
+	else
+		answer_field_problem(req, P_INVALID_VALUE, "Patternd-Name:", "%s", why);
+	return false;
+}
+
+/*
+ * Any other name in the path is refused: a proxy that admits one name there would be passed by with
+ * another one in the header.
+ */
+bool route_name(struct request *req, struct text given)
+{
+	struct text *name = &req->asked.path_values[0];
+
+	if (!given.at)
+		return true;
+	if (!name->at)
+		return refuse_name(req, "names nothing here: this path has no name");
+	if (!text_is(*name, "_"))
+		return refuse_name(req, "needs the path to have _ in place of its first name, as in /locks/_");
+	if (given.len == 0)
+		return refuse_name(req, "is empty; it must be the percent-encoded name");
+	*name = decode(req, given, false);
+	return name->at || refuse_name(req, "has a bad %XX escape or a NUL byte; it must be the percent-encoded name");
 }
 
 bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *found_count)

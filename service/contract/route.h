@@ -26,6 +26,13 @@ void route_pages(const struct operation *(*find)(struct request *req));
 bool route_request(struct request *req);
 
 /*
+ * Replaces the placeholder `_`, the first name in the path, by the percent-encoded name of the
+ * header Patternd-Name, if that was sent. To be called before names are checked. False: the request
+ * was answered (400).
+ */
+bool route_name(struct request *req, struct text given);
+
+/*
  * Finds all operations of the target's path, whatever their methods. False: the request was
  * answered.
  */

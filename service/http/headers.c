@@ -26,6 +26,7 @@ static const struct {
 	HEADER(TRACEPARENT, "traceparent", true),
 	HEADER(IF_MATCH, "If-Match", true),
 	HEADER(IF_NONE_MATCH, "If-None-Match", true),
+	HEADER(NAME, "Patternd-Name", false),
 #undef HEADER
 };
 

@@ -393,5 +393,6 @@ bool precheck_run(struct precheck *p)
 		p->req->caller.cors_origin = NULL;
 		return check_token(p);
 	}
-	return check_site(p) && check_token(p) && check_accept(p) && check_idempotency_key(p) && check_body(p);
+	return check_site(p) && route_name(p->req, header(p, HEADER_NAME)) && check_token(p) && check_accept(p) &&
+	       check_idempotency_key(p) && check_body(p);
 }

@@ -334,6 +334,7 @@ TEST(each_line_of_a_header_counts)
 		[HEADER_TRACEPARENT] = "traceparent",
 		[HEADER_IF_MATCH] = "If-Match",
 		[HEADER_IF_NONE_MATCH] = "If-None-Match",
+		[HEADER_NAME] = "Patternd-Name",
 	};
 
 	for (size_t i = 0; i < HEADER_COUNT; i++) {

@@ -237,9 +237,9 @@ TEST(near_paths)
 		{ "POST", "/queues/q/Jobs", "; did you mean POST /queues/{name}/messages?" },
 		{ "DELETE", "/queues/q/tasks/7", "; did you mean DELETE /queues/{name}/messages/{id}?" },
 		{ "GET", "/nothing/like/it",
-		  "; /docs shows all paths; within a name, write / as %2F, which a proxy may have decoded" },
+		  "; /docs shows all paths; within a name, write / as %2F, or send the header Patternd-Name if a proxy decodes it" },
 		{ "GET", "/",
-		  "; /docs shows all paths; within a name, write / as %2F, which a proxy may have decoded" },
+		  "; /docs shows all paths; within a name, write / as %2F, or send the header Patternd-Name if a proxy decodes it" },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
