@@ -179,7 +179,10 @@ static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct queue_put_input *in = req->input;
 
-	if (!answer_reversed(req, r))
+	if (reply_outcome(r) == QUEUE_PUT_EXISTS)
+		answer_problem(req, P_PRECONDITION_FAILED,
+			       "queue '%s' exists; PUT without If-None-Match replaces its settings", in->name.at);
+	else if (!answer_reversed(req, r))
 		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
@@ -241,6 +244,7 @@ static void put(struct request *req)
 	call_int(c, in->delay_ms);
 	call_change(c, in->has_ttl_ms, true, in->ttl_ms);
 	call_int(c, in->wait_ms);
+	call_int(c, req->asked.conditions && req->asked.conditions->none_match.at);
 	call_send(c, on_replaced);
 }
 
@@ -252,8 +256,23 @@ static void on_put_policy(struct request *req, const struct allowance *a)
 		put(req);
 }
 
+/*
+ * A queue has no entity tag that another value than * could name. False: the request was answered.
+ */
+static bool check_condition(struct request *req)
+{
+	const struct request_conditions *given = req->asked.conditions;
+
+	if (!given || !given->none_match.at || text_is(given->none_match, "*"))
+		return true;
+	answer_field_problem(req, P_INVALID_VALUE, "If-None-Match:", "must be *: a queue has no entity tag");
+	return false;
+}
+
 void queue_put(struct request *req, const struct queue_put_input *in)
 {
+	if (!check_condition(req))
+		return;
 	if (in->has_policy)
 		allowance()->find(req, in->policy.name, on_put_policy);
 	else

@@ -3,23 +3,29 @@
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
 --       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of
 --       them -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the
---       key is '-1' or '-2'
+--       key is '-1' or '-2'; then RULES (below); then '1' if the queue must not exist
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
 --@reply -3 not_empty: blocked int, busy int
 --@reply -4 ttl_within_delay: ttl_ms int, delay_ms int
+--@reply -5 exists
 -- is_new is 1 when the queue was created, else 0. backoff_reversed: the base would be above the
 -- longest delay; nothing changed. strict_concurrency: a strict queue would have a
 -- group_concurrency. not_empty: the order would change, and the queue has messages of groups: so
 -- many are blocked, and so many are ready or in flight. ttl_within_delay: the ttl_ms of a message
--- would end before it is due.
+-- would end before it is due. exists: it must not, and does; nothing changed.
 -- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 local policy, policy_key = ARGV[10], ARGV[11]
+local RULES =
+  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms' }
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', keys[QUEUE]) }
+if reply[3] == 0 and ARGV[#RULES + 12] == '1' then
+  return { -5, now }
+end
 local wanted = {}
 for i, name in ipairs(SETTINGS) do
   local given = tonumber(ARGV[i])
@@ -30,8 +36,6 @@ if wanted[3] > wanted[4] then
 end
 local all = rules_of(queue.rules_text)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
-local RULES =
-  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms' }
 for i, name in ipairs(RULES) do
   local given = ARGV[11 + i] or '-1'
   if given == '-2' or given == 'fair' or given == '0' then
