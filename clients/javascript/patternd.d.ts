@@ -308,6 +308,7 @@ export interface StoredMessage {
   result?: any;
   headers?: Record<string, string>;
   traceparent?: string;
+  deadFrom?: string;
 }
 
 export interface Rate {
@@ -579,6 +580,8 @@ export class Message<T = any> implements AsyncDisposable {
   readonly group: string | null;
   /** Of the schedule that made it: its id, the instant, and how many before it were missed. */
   readonly schedule: { id: string; atMs: number; missed: number; requested?: boolean; last?: boolean } | null;
+  /** The queue in which the message died before it moved here. */
+  readonly deadFrom: string | null;
   /** Aborted when another worker may have the message, or the loop that received it has stopped. */
   readonly lost: Signal;
   /**

@@ -10,6 +10,7 @@
  */
 #include "common/handler.h"
 #include "queues/queue_call.h"
+#include "queues/queue_content.h"
 
 /* ---- Redrive ---- */
 
@@ -74,6 +75,7 @@ static void move(struct request *req, const struct queue_redrive_input *in)
 	queue_call_keys(c, in->to);
 	call_int(c, in->interval_ms);
 	call_int(c, in->ids.count ? 0 : in->limit);
+	call_text(c, queue_encoded(req, in->name));
 	for (size_t i = 0; i < in->ids.count; i++)
 		call_text(c, in->ids.items[i]);
 	call_int(c, 0);

@@ -208,6 +208,8 @@ static void out_part(struct json_out *o, struct text part)
 
 	if (*part.at == 't')
 		out_text(o, "traceparent", value);
+	else if (*part.at == 'f')
+		out_text(o, "dead_from", decoded(o->arena, text_cut(&value, ' ')));
 	else if (*part.at == 'h' || *part.at == 's') /* JSON is read up to a NUL */
 		out_raw(o, *part.at == 'h' ? "headers" : "schedule", arena_copy(o->arena, value.at, value.len));
 }

@@ -6,6 +6,7 @@
  * after the header is the body. If there is more than a body, it consists of parts that each begin
  * with a tab and a letter:
  *
+ *	<tab> f the queue that it died in, percent-encoded, a blank and its sequence there
  *	<tab> t traceparent <tab> h headers as a JSON object
  *	<tab> s the schedule as a JSON object (lua/queues/schedules/lib_queue_fire.lua) <tab> = body
  *
@@ -82,7 +83,7 @@ enum queue_sent_outcome {
 };
 void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms);
 
-/* Writes the member `body`, and `traceparent`, `headers` and `schedule` if they are present. */
+/* Writes `body`, and `dead_from`, `traceparent`, `headers` and `schedule` if they are present. */
 void queue_content_out(struct json_out *o, struct text content);
 
 #endif

@@ -175,6 +175,11 @@ TEST(dead_letters_move)
 	assert_ids(a, IDS("b", "a", "c"));
 	assert_string_equal(text_at(a, "/messages/1/headers/tenant"), "acme");
 	assert_int_equal(int_at(a, "/messages/1/receives"), 1);
+	assert_string_equal(text_at(a, "/messages/1/dead_from"), "q");
+	assert_null(json_at(a, "/messages/0/dead_from"));
+	a = http(client, "GET", "/queues/other/messages/c", NULL);
+	assert_string_equal(text_at(a, "/dead_from"), "q");
+	assert_int_equal(int_at(a, "/body"), 1);
 	a = redrive("{\"to\":\"q\",\"ids\":[\"b\"]}", NULL); /* the queue itself */
 	assert_int_equal(int_at(a, "/redriven"), 1);
 	assert_int_equal(int_at(a, "/duplicates"), 0);

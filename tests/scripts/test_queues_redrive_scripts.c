@@ -87,13 +87,26 @@ TEST(they_are_due_one_after_the_other)
 	assert_counts(&r, "q", 1099, 1, 0, 0);
 }
 
+/* Fails unless the body names the queue, and ends with `rest`. */
+static void assert_body_from(size_t i, const char *queue, const char *rest)
+{
+	const char *body = received(&r, i, RECEIVED_BODY)->str;
+	char lead[32];
+
+	snprintf(lead, sizeof(lead), "\tf%s 1", queue);
+	assert_int_equal(strncmp(body, lead, strlen(lead)), 0);
+	assert_int_equal(strspn(body + strlen(lead), "0123456789"), 15);
+	assert_string_equal(body + strlen(lead) + 15, rest);
+}
+
 /* A letter moves as it was sent, but without its ttl, worker, reason and number of deliveries. */
 TEST(a_letter_moves_as_it_is)
 {
-	char body[10001] = "";
+	char body[10001] = "", moved[10003] = "\t=";
 	int64_t duplicates;
 
 	memset(body, '1', sizeof(body) - 1);
+	memset(moved + 2, '1', sizeof(moved) - 3);
 	for (int large = 0; large < 2; large++) {
 		script_stage_empty(NULL);
 		int64_t sent_at = now_ms();
@@ -113,7 +126,7 @@ TEST(a_letter_moves_as_it_is)
 		assert_string_equal(server_command(&r, "HGET %s layout", queue_key("p", ""))->str, "2");
 		assert_int_equal(queue_message_receive(&r, "p", 10, MINUTE_MS, NONCE_B), 2);
 		assert_string_equal(received(&r, 1, RECEIVED_ID)->str, "a");
-		assert_string_equal(received(&r, 1, RECEIVED_BODY)->str, large ? body : "\tt00\th{}\t=1");
+		assert_body_from(1, "q", large ? moved : "\tt00\th{}\t=1");
 		assert_int_equal(received(&r, 1, RECEIVED_PRIORITY)->integer, 7);
 		assert_int_equal(received(&r, 1, RECEIVED_SENT_AT)->integer, sent_at);
 		assert_int_equal(received(&r, 1, RECEIVED_RECEIVES)->integer, 1);
@@ -125,6 +138,24 @@ TEST(a_letter_moves_as_it_is)
 		assert_int_equal(queue_delivery_reject(&r, "p", receipt, -1, "again", false), 1);
 		assert_int_equal(due_at("p", "a"), now_ms() + queue_backoff_ms(receipt, 5000));
 		free(receipt);
+	}
+}
+
+/* The queue in which it died last counts. */
+TEST(a_letter_that_moves_again_names_the_second_queue)
+{
+	for (int with_headers = 0; with_headers < 2; with_headers++) {
+		script_stage_empty(NULL);
+		make_dead((struct outgoing){ .id = "a", .body = with_headers ? "\th{}\t=1" : "1" });
+		assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, NULL), 1);
+		assert_int_equal(queue_message_receive(&r, "p", 1, MINUTE_MS, NONCE_A), 1);
+		assert_body_from(0, "q", with_headers ? "\th{}\t=1" : "\t=1");
+		char *receipt = strdup(received(&r, 0, RECEIVED_RECEIPT)->str);
+		queue_delivery_reject(&r, "p", receipt, -1, "why", true);
+		free(receipt);
+		assert_int_equal(queue_redrive_to(&r, "p", "q", 0, 100, ARGS("a"), NULL), 1);
+		assert_int_equal(queue_message_receive(&r, "q", 1, MINUTE_MS, NONCE_B), 1);
+		assert_body_from(0, "p", with_headers ? "\th{}\t=1" : "\t=1");
 	}
 }
 

@@ -57,7 +57,7 @@ const scheduleOf = ({ id }, { name }) => ({ text: id, link: route('queues', name
 const orNone = (value) => value ?? '–';
 
 function factsOf(message, queue) {
-	const { state, schedule, traceparent } = message;
+	const { state, schedule, traceparent, dead_from: deadFrom } = message;
 	const isAhead = state === 'in_flight' || state === 'delayed';
 	return [
 		['State', state.replace('_', ' ')],
@@ -72,6 +72,7 @@ function factsOf(message, queue) {
 		['Worker', orNone(message.worker)],
 		['Progress', progress(message)],
 		...(schedule ? [['Schedule', scheduleOf(schedule, queue)]] : []),
+		...(deadFrom ? [['Died in', { text: deadFrom, link: route('queues', deadFrom) }]] : []),
 		...(traceparent ? [['Trace', traceparent]] : []),
 	];
 }

@@ -51,6 +51,7 @@ class Delivery:
         self.headers: dict[str, str] = row.get("headers") or {}
         self.group: Optional[str] = row.get("group")
         self.schedule: Optional[MessageSchedule] = row.get("schedule")
+        self.dead_from: Optional[str] = row.get("dead_from")
         self._settled: Optional[bool] = None
 
     def __repr__(self) -> str:

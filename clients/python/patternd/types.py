@@ -566,6 +566,8 @@ class StoredMessage(_StoredMessage, total=False):
     headers: Dict[str, str]
     """The `headers` that the sender gave beside the body. They are left out if there are none."""
     schedule: MessageSchedule
+    dead_from: str
+    """The queue in which the message died before it moved here. It is left out if it did not."""
     result: Any
     """The result as the worker sent it, byte for byte; null for an acknowledgement without one. It
     is left out while the message is not `done`, and when Redis had no memory for it."""

@@ -1,23 +1,24 @@
 -- queue_redrive_to: one step of moving dead letters to another queue, the longest dead first, or
 -- the ones with given ids. They are due now, with receives 0 and without their ttl. Each is sent to
 -- the other queue, behind the messages that are already there, and keeps its id, even if the daemon
--- made the id. A message whose id the other queue has or remembers stays a dead letter.
+-- made the id. A message whose id the other queue has or remembers stays a dead letter. Each names
+-- the queue that it comes from (queues/redrive/lib_queue_letter.lua).
 -- KEYS  the keys of the queue and of the other queue (queues/lib_queue.lua), and the index of names
 --       (lib/made.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
---       many at most, 3... the ids, at most 100, in place of 2; then how many the steps before left
---       since the other queue has their id, and the part: how many they moved, a dot, and where
---       they ended
+--       many at most, 3 the name of the queue, percent-encoded, 4... the ids, at most 100, in place
+--       of 2; then how many the steps before left since the other queue has their id, and the part:
+--       how many they moved, a dot, and where they ended
 --@again 2 more, 0 settled: left int, step text
 --@reply 1 finished, -1 nothing: queue_step, duplicates int
 -- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000 and 4 MiB of
 -- bodies, and ends after a millisecond.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
-local interval_ms, most, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(table.remove(ARGV))
+local interval_ms, most, name, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(table.remove(ARGV))
 local before, at = part:match('^(%d+)%.(%d+)$')
 before, at = tonumber(before), tonumber(at)
-local STEP_MOST, FIRST_ID = 1000, 3
+local STEP_MOST, FIRST_ID = 1000, 4
 local total, bytes, has_ids = before, 0, #ARGV >= FIRST_ID
 
 -- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
@@ -109,10 +110,11 @@ local function move_letters(letters)
   use(1)
   for _, m in ipairs(moved) do
     if m.content then
+      local body = body_from(name, m)
       m.id = id_of(m)
       revive(m)
       m.expires_at, m.at = 0, now + total * interval_ms
-      store(m, body_of(m.content))
+      store(m, body)
       total = total + 1
     end
   end
