@@ -34,6 +34,7 @@ export class Message extends Lease {
     this.group = reply.group ?? null;
     this.schedule = reply.schedule ? fromContract(reply.schedule) : null;
     this.deadFrom = reply.dead_from ?? null;
+    this.sequence = reply.sequence;
   }
 
   _problem(detail) {

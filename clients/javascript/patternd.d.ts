@@ -226,6 +226,8 @@ export interface Sent {
   duplicate: boolean;
   deliverAtMs: number | null;
   outcome?: 'stored' | 'kept' | 'replaced' | 'extended' | 'after' | 'kept_dead';
+  /** Its number, 16 digits; a duplicate has the number of the first one; null: not known. */
+  sequence: string | null;
   /** With `waitResultMs`. */
   state?: MessageState | null;
   result?: any;
@@ -303,6 +305,8 @@ export interface StoredMessage {
   expiresAtMs: number | null;
   worker: string | null;
   reason: string | null;
+  /** Its number, 16 digits, which rises with each message of the queue. */
+  sequence: string;
   group?: string | null;
   progress?: { percent: number; note: string | null } | null;
   result?: any;
@@ -582,6 +586,8 @@ export class Message<T = any> implements AsyncDisposable {
   readonly schedule: { id: string; atMs: number; missed: number; requested?: boolean; last?: boolean } | null;
   /** The queue in which the message died before it moved here. */
   readonly deadFrom: string | null;
+  /** Its number, 16 digits, which rises with each message of the queue. */
+  readonly sequence: string;
   /** Aborted when another worker may have the message, or the loop that received it has stopped. */
   readonly lost: Signal;
   /**

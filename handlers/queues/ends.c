@@ -81,7 +81,7 @@ static void answer_sent(struct request *req, const struct reply *message)
 	out_text(o, "name", w->queue);
 	out_array(o, "messages");
 	out_object(o, NULL);
-	queue_sent_out(o, id, w->outcome, w->deliver_at_ms);
+	queue_sent_out(o, id, w->outcome, w->deliver_at_ms, text_of(w->sequence));
 	out_end(o, message);
 	out_close(o);
 	out_close(o);
@@ -250,11 +250,11 @@ void queue_end_await_sent(struct request *req, struct text id, const struct repl
 	w->deliver_at_ms = reply_int(item, QUEUE_SENT_DELIVER_AT_MS);
 	req->has_effect = true; /* problems of the wait must report it */
 	w->id = id;
+	keep_sequence(w, queue_sent_sequence(item, id));
 	if (id.len) {
 		look(req, false);
 		return;
 	}
-	keep_sequence(w, reply_text(item, QUEUE_SENT_ID));
 	if (!await(req))
 		attempt(req);
 }

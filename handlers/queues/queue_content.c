@@ -122,7 +122,14 @@ struct text queue_encoded(struct request *req, struct text value)
 	return out ? (struct text){ out, percent_encode(value, out) } : TEXT("");
 }
 
-void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms)
+struct text queue_sent_sequence(const struct reply *item, struct text given)
+{
+	if (item->count > QUEUE_SENT_SEQUENCE)
+		return reply_text(item, QUEUE_SENT_SEQUENCE);
+	return given.len ? TEXT("") : reply_text(item, QUEUE_SENT_ID);
+}
+
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms, struct text sequence)
 {
 	static const char *const names[] = { "stored", "kept", "replaced", "extended", "after", "kept_dead" };
 
@@ -130,6 +137,7 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 	out_bool(o, "duplicate", outcome != QUEUE_SENT_STORED);
 	out_string(o, "outcome", names[outcome >= 0 && outcome < QUEUE_SENT_OUTCOMES ? outcome : QUEUE_SENT_KEPT]);
 	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
+	out_text_or_null(o, "sequence", sequence);
 }
 
 /* Returns no text if it is empty, or memory ran out. */
@@ -283,6 +291,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	out_progress(o, m.progress);
 	queue_worker_out(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);
+	out_text(o, "sequence", reply_text(r, QUEUE_MESSAGE_SEQUENCE));
 	if (is_done && m.content.len)
 		out_raw(o, "result", m.content);
 }

@@ -70,7 +70,7 @@ void queue_worker_out(struct json_out *o, struct text worker);
 
 /*
  * The outcomes of lua/queues/queue_message_send.lua for a message. queue_sent_out writes the
- * members of the answer for it. A deliver_at_ms of 0 is unknown.
+ * members of the answer for it. A deliver_at_ms of 0 is unknown, and so is an empty sequence.
  */
 enum queue_sent_outcome {
 	QUEUE_SENT_STORED,
@@ -81,7 +81,10 @@ enum queue_sent_outcome {
 	QUEUE_SENT_KEPT_DEAD,
 	QUEUE_SENT_OUTCOMES
 };
-void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms);
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms, struct text sequence);
+
+/* Returns the sequence of a sent message, whose id was `given`, from its item of the reply. */
+struct text queue_sent_sequence(const struct reply *item, struct text given);
 
 /* Writes `body`, and `dead_from`, `traceparent`, `headers` and `schedule` if they are present. */
 void queue_content_out(struct json_out *o, struct text content);

@@ -31,6 +31,7 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	if (m.receives > 1 && queue_first_received_at_ms(&m) > 0)
 		out_int(o, "first_received_at_ms", queue_first_received_at_ms(&m));
 	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
+	out_text(o, "sequence", sequence);
 	out_close(o);
 }
 

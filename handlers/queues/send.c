@@ -137,8 +137,10 @@ static void on_sent(struct request *req, const struct reply *r)
 	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
 		const struct reply *m = reply_item(r, i);
 		out_object(o, NULL);
+		size_t at = i - QUEUE_MESSAGE_SEND_MESSAGES;
+		struct text given = in->messages.items ? in->messages.items[at].id : in->id;
 		queue_sent_out(o, reply_text(m, QUEUE_SENT_ID), reply_int(m, QUEUE_SENT_OUTCOME),
-			       reply_int(m, QUEUE_SENT_DELIVER_AT_MS));
+			       reply_int(m, QUEUE_SENT_DELIVER_AT_MS), queue_sent_sequence(m, given));
 		out_close(o);
 	}
 	out_close(o);

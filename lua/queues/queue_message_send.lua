@@ -17,12 +17,13 @@
 -- is_waiting int, look_at_ms int
 --@reply -4 unsettled
 --@reply -5 absent
---@shape queue_sent: id text, outcome int, deliver_at_ms int
+--@shape queue_sent: id text, outcome int, deliver_at_ms int, sequence text...
 -- The outcome of the reply is how many were stored. The outcome of a message is 0 stored, 1 kept (a
 -- duplicate) or 5 kept_dead (of a dead letter); for queue_message_supersede also 2 replaced, 3
 -- extended, 4 after. The deliver_at_ms of a duplicate is the deliver_at_ms of the first message. It
 -- is 0 while that message is in flight, and when it will not be delivered any more (dead,
--- acknowledged).
+-- acknowledged). The sequence of a duplicate is the sequence of the first message, '' if it is not
+-- known any more. A new message without an id has none here: its id is its sequence.
 -- past_ttl: the message at index (from 0) would be past its ttl before it is due; nothing is
 -- stored.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
@@ -62,7 +63,7 @@ if is_plain and known.waiters == 0 then
     fields[n + 1], fields[n + 2] = seq, instant .. priority .. options .. ARGV[i + 1]
     members[n + 1], members[n + 2] = at > now and format('%d', at) or priority .. instant, priority .. seq
     ids[#ids + 1] = given ~= '' and given or seq
-    answer[#answer + 1] = { ids[#ids], 0, at }
+    answer[#answer + 1] = { ids[#ids], 0, at, given ~= '' and seq or nil }
   end
   local n, is_free = #fields, given == '' or #given ~= 16 or given:find('%D')
   for _, holder in ipairs(redis.call('HMGET', KEYS[IDS], unpack(ids))) do
@@ -110,14 +111,14 @@ local remembered = has_given and redis.call('ZMSCORE', keys[DONE], unpack(ids)) 
 queue.rules_text, queue.rules = settings[4], settings[4] and read_rules(settings[4])
 local of_queue = queue.rules or {}
 local has_defaults = of_queue.delay_ms or of_queue.ttl_ms
-local stored_at = {} -- id to deliver_at_ms, of this batch
+local stored_at, stored_as = {}, {} -- id to deliver_at_ms and sequence, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
 local ready, delayed, fields, given, joining, timed = {}, {}, {}, {}, nil, nil
 for k, id in ipairs(ids) do
   local i = 3 * k - 2
   local is_given, seq, kept = ARGV[i] ~= '', seqs[k], 1
-  local taken_at = is_given and stored_at[id]
+  local taken_at, first = is_given and stored_at[id], stored_as[id] or ''
   if is_given and not taken_at and tonumber(remembered[k] or 0) > now then
     taken_at = 0
   elseif is_given and not taken_at and (holders[k] or remembered[k] or (#id == 16 and not id:find('%D'))) then
@@ -126,14 +127,14 @@ for k, id in ipairs(ids) do
       drop_found(m)
       drops = true
     elseif m then
-      taken_at, kept = state == 'due' and m.at or 0, state == 'dead' and 5 or 1
+      taken_at, kept, first = state == 'due' and m.at or 0, state == 'dead' and 5 or 1, m.seq
     elseif remembered[k] then
       plan('ZREM', keys[DONE], id)
       drops = true
     end
   end
   if taken_at then
-    reply[#reply + 1] = { id, kept, taken_at }
+    reply[#reply + 1] = { id, kept, taken_at, first }
   else
     -- If a sequence is a taken id, it leaps ahead, and so do all that follow, to stay behind it.
     has_leapt = has_leapt or not is_given and (holders[k] or stored_at[id])
@@ -193,9 +194,9 @@ for k, id in ipairs(ids) do
       given[#given + 1] = id
       given[#given + 1] = seq
     end
-    stored_at[id] = at
+    stored_at[id], stored_as[id] = at, seq
     reply[1] = reply[1] + 1
-    reply[#reply + 1] = { id, 0, at }
+    reply[#reply + 1] = { id, 0, at, is_given and seq or nil }
   end
 end
 if reply[1] == 0 then

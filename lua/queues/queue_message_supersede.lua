@@ -139,7 +139,8 @@ local function wait_for_end(there, m, body)
   end
 end
 
--- send(m, body): plans what becomes of a message. Returns that, and when it is due (0: unknown).
+-- send(m, body): plans what becomes of a message. Returns that, when it is due (0: unknown), and
+-- the sequence of the earlier message that stays.
 local function send(m, body)
   local there, state
   if m.id ~= '' then
@@ -147,7 +148,7 @@ local function send(m, body)
   end
   local remembered_until = m.id ~= '' and not there and redis.call('ZSCORE', keys[DONE], m.id)
   if remembered_until and m.over == '' and tonumber(remembered_until) > now then
-    return KEPT, 0
+    return KEPT, 0, ''
   elseif not there then
     if remembered_until then
       plan('ZREM', keys[DONE], m.id)
@@ -163,17 +164,17 @@ local function send(m, body)
     return REPLACED, m.at
   elseif over == 'e' and (is_due or state == 'blocked') then
     extend(there, m, body)
-    return EXTENDED, m.at
+    return EXTENDED, m.at, m.seq
   elseif waits and (state == 'in_flight' or has_mark(there, 'a')) then
     wait_for_end(there, m, body)
-    return AFTER, 0
+    return AFTER, 0, there.seq
   elseif waits and state == 'dead' then
     give_up_id(there)
     plan('HSET', keys[QUEUE], there.seq .. 's', state_of(there))
     store(m, body)
     return STORED, m.at
   end
-  return state == 'dead' and KEPT_DEAD or KEPT, is_due and there.at or 0
+  return state == 'dead' and KEPT_DEAD or KEPT, is_due and there.at or 0, there.seq
 end
 
 local messages = {}
@@ -190,9 +191,9 @@ for k, m in ipairs(messages) do
     commit(true)
   end
   is_planned[m.id] = m.id ~= ''
-  local became, at = send(m, ARGV[3 * k - 1])
+  local became, at, first = send(m, ARGV[3 * k - 1])
   reply[1] = reply[1] + ((became == KEPT or became == KEPT_DEAD) and 0 or 1)
-  reply[#reply + 1] = { m.id ~= '' and m.id or m.seq, became, at }
+  reply[#reply + 1] = { m.id ~= '' and m.id or m.seq, became, at, first or m.seq }
 end
 if reply[1] > 0 then
   plan_stored()

@@ -52,6 +52,7 @@ class Delivery:
         self.group: Optional[str] = row.get("group")
         self.schedule: Optional[MessageSchedule] = row.get("schedule")
         self.dead_from: Optional[str] = row.get("dead_from")
+        self.sequence: str = row.get("sequence", "")
         self._settled: Optional[bool] = None
 
     def __repr__(self) -> str:

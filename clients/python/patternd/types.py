@@ -473,6 +473,9 @@ class _SentMessage(TypedDict):
     deliver_at_ms: Optional[int]
     """When the message is due; for the outcome `kept`, when the first message is due. It is null
     for the outcome `after`, and if the first message is in flight, dead or acknowledged."""
+    sequence: Optional[str]
+    """The message's number, 16 digits: it rises with each message of the queue. A duplicate has the
+    number of the first message; null if it is not known any more."""
 
 
 class SentMessage(_SentMessage, total=False):
@@ -558,6 +561,9 @@ class _StoredMessage(TypedDict):
     and after a reject that does not count."""
     reason: Optional[str]
     """Why its last delivery failed, or why it died; null if neither."""
+    sequence: str
+    """The message's number, 16 digits. It rises with each message of the queue, and never
+    repeats."""
 
 
 class StoredMessage(_StoredMessage, total=False):
