@@ -25,11 +25,9 @@ void sqs_body_begin(struct sqs_call *s, struct json_out *body)
 	out_object(body, NULL);
 }
 
-void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
-	     void (*answered)(struct request *req))
+static void run(struct sqs_call *s, const char *operation, struct self_call_input input, struct json_out *body,
+		void (*answered)(struct request *req))
 {
-	struct self_call_input input = { .name = queue };
-
 	if (body) {
 		out_close(body);
 		input.body = out_all(body);
@@ -38,6 +36,20 @@ void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struc
 		answer_no_memory(s->req, EFFECT_NONE);
 	else
 		gateway_run(s->req, self_call_operation(operation), &input, answered);
+}
+
+void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
+	     void (*answered)(struct request *req))
+{
+	run(s, operation, (struct self_call_input){ .name = queue }, body, answered);
+}
+
+void sqs_run_create(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
+		    void (*answered)(struct request *req))
+{
+	static const struct request_conditions create_only = { .none_match = { "*", 1 } };
+
+	run(s, operation, (struct self_call_input){ .name = queue, .conditions = &create_only }, body, answered);
 }
 
 /* The bytes of a message's body are kept. */

@@ -79,6 +79,10 @@ struct sqs_refusal {
 	struct text message;
 };
 
+/* As sqs_run, for an operation that makes a queue only if it does not exist; else its answer is 412. */
+void sqs_run_create(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
+		    void (*answered)(struct request *req));
+
 /* Begins the body of an operation. */
 void sqs_body_begin(struct sqs_call *s, struct json_out *body);
 

@@ -91,7 +91,7 @@ static void on_looked(struct request *req)
 	sqs_body_begin(s, &body);
 	sqs_queue_attributes_out_settings(s, &body, NULL);
 	out_defaults(s, &body);
-	sqs_run(s, "queue_put", s->queue, &body, on_created);
+	sqs_run_create(s, "queue_put", s->queue, &body, on_created);
 }
 
 /* If another client has created it since the look, it is compared as one that was there. */

@@ -62,6 +62,7 @@ bool self_call_take_input(struct request *req, const struct self_call_input *inp
 	req->asked.path_values[0] = copy(req, input->name);
 	req->asked.body = copy(req, input->body);
 	req->asked.query_count = 0;
+	req->asked.conditions = input->conditions;
 	req->asked.query = arena_alloc(&req->arena, (input->query_count + 1) * sizeof(*req->asked.query));
 	for (size_t i = 0; req->asked.query && i < input->query_count; i++)
 		req->asked.query[req->asked.query_count++] = (struct request_parameter){

@@ -17,6 +17,7 @@
 
 struct operation;
 struct request;
+struct request_conditions;
 
 /* An operation that runs; a member of another struct. */
 struct self_call {
@@ -38,7 +39,8 @@ struct self_call_input {
 	struct text name; /* value of its first path parameter; absent if it has none */
 	const struct text_pair *query;
 	size_t query_count;
-	struct text body; /* absent: no body */
+	struct text body;                            /* absent: no body */
+	const struct request_conditions *conditions; /* static; NULL: none */
 };
 
 /* Copies the input into a request, as what was asked. False: memory ran out. */
