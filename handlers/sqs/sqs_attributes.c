@@ -58,7 +58,7 @@ static bool is_name(struct text name)
 	for (size_t i = 0; i < name.len; i++) {
 		unsigned char c = (unsigned char)name.at[i];
 		bool is_ascii = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-		if (!is_ascii && c < 0x80 && !strchr("_-.", c))
+		if (!is_ascii && ((c < 0x80 && !strchr("_-.", c)) || c == 0xC2)) /* U+0080 to U+00BF: no letters */
 			return false;
 		if (c == '.' && name.at[i + 1] == '.')
 			return false;
@@ -111,7 +111,10 @@ static bool check_type(struct request *req, const struct sqs_attribute *a, bool 
 
 static bool check_value(struct request *req, struct sqs_attribute *a, struct sqs_refusal *why)
 {
-	if (!a->value.len)
+	if (a->value.at && !a->value.len)
+		return refuse(req, why, "Message (user) attribute '%s' must contain a non-empty value of type '%s'.",
+			      a->name.at, a->type.at);
+	if (!a->value.at)
 		return refuse(req, why,
 			      "The message attribute '%s' must contain a non-empty message attribute value for message "
 			      "attribute type '%s'.",
@@ -123,9 +126,7 @@ static bool check_value(struct request *req, struct sqs_attribute *a, struct sqs
 			      a->name.at);
 	if (sqs_text_is_allowed(a->value) && sqs_text_is_allowed(a->type))
 		return true;
-	refuse(req, why, "Message attribute '%s' has characters that are not allowed.", a->name.at);
-	why->fault = SQS_INVALID_MESSAGE_CONTENTS;
-	return false;
+	return refuse(req, why, "Message attribute '%s' has characters that are not allowed.", a->name.at);
 }
 
 static bool read_one(struct request *req, const struct json *given, bool is_system, struct sqs_attribute *a,

@@ -121,6 +121,14 @@ const struct json *sqs_answer(struct sqs_call *s);
 const struct json *sqs_problem_document(struct sqs_call *s);
 
 /*
+ * A visibility of 0 s: a delivery that ends at once could not be answered in time, and would then be
+ * left out.
+ */
+enum { SQS_NO_VISIBILITY_MS = 100 };
+
+#define SQS_UNSET INT64_MIN
+
+/*
  * The integer of a member, or `absent`. False: it is not within the range, and `message`, which has
  * one %lld for the value, was answered.
  */

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "sqs/sqs_name.h"
+#include "sqs/sqs_tags.h"
 #include "json/read.h"
 
 enum { RECEIVES_MOST = 1000 };
@@ -85,7 +86,12 @@ static bool is_truth(struct text t)
 	return t.at && (strcasecmp(t.at, "true") == 0 || strcasecmp(t.at, "false") == 0);
 }
 
-/* Reads a number that JSON or text has. False: it is none. */
+static bool text_is_true(struct text t)
+{
+	return t.at && strcasecmp(t.at, "true") == 0;
+}
+
+/* Reads a number. False: it is none. */
 static bool read_int(struct text t, int64_t *out)
 {
 	char *end = NULL;
@@ -113,9 +119,56 @@ static bool read_redrive(struct request *req, struct text policy, struct redrive
 	return out->queue.len && out->receives >= 1 && out->receives <= RECEIVES_MOST;
 }
 
-static bool check(struct sqs_call *s, const struct attribute *a, struct text value)
+static bool check_redrive(struct sqs_call *s, struct text policy)
 {
 	struct redrive redrive;
+
+	if (!policy.len || read_redrive(s->req, policy, &redrive))
+		return true;
+	sqs_fail(
+		s, SQS_INVALID_PARAMETER,
+		"Value %s for parameter RedrivePolicy is invalid. Reason: it must be a JSON object with deadLetterTargetArn, "
+		"an ARN, and maxReceiveCount, from 1 to %d.",
+		policy.at, RECEIVES_MOST);
+	return false;
+}
+
+static bool refuse_unknown(struct sqs_call *s, const char *name)
+{
+	sqs_fail(s, SQS_INVALID_ATTRIBUTE_NAME, "Unknown Attribute %s.", name);
+	return false;
+}
+
+static bool check_fifo(struct sqs_call *s, struct text value)
+{
+	bool is_true = text_is_true(value), creates = json_tree_member(s->in, "QueueName");
+
+	if (!is_truth(value))
+		return refuse(s, "FifoQueue");
+	if (!s->is_fifo && is_true && creates) {
+		sqs_fail(s, SQS_INVALID_PARAMETER, "The name of a FIFO queue must end with the suffix .fifo.");
+		return false;
+	}
+	if (!s->is_fifo)
+		return refuse_unknown(s, "FifoQueue");
+	if (is_true)
+		return true;
+	sqs_fail(s, SQS_INVALID_ATTRIBUTE_VALUE,
+		 "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.");
+	return false;
+}
+
+/* Checks an attribute of FIFO queues on another queue, where it is refused. */
+static bool refuse_fifo(struct sqs_call *s, const struct attribute *a)
+{
+	if (a->kind != SCOPE && a->kind != KEPT)
+		return refuse_unknown(s, a->name);
+	sqs_fail(s, SQS_INVALID_ATTRIBUTE_NAME, "You can specify the %s only when FifoQueue is set to true.", a->name);
+	return false;
+}
+
+static bool check(struct sqs_call *s, const struct attribute *a, struct text value)
+{
 	int64_t n;
 
 	switch (a->kind) {
@@ -127,9 +180,9 @@ static bool check(struct sqs_call *s, const struct attribute *a, struct text val
 	case SCOPE:
 		return text_is(value, "queue") || text_is(value, "messageGroup") || refuse(s, a->name);
 	case FIFO:
-		return (s->is_fifo && is_truth(value) && (*value.at == 't' || *value.at == 'T')) || refuse(s, a->name);
+		return check_fifo(s, value);
 	case REDRIVE:
-		return !value.len || read_redrive(s->req, value, &redrive) || refuse(s, a->name);
+		return check_redrive(s, value);
 	case KEPT:
 		return !a->member || value.len || refuse(s, a->name);
 	case REFUSED:
@@ -139,8 +192,7 @@ static bool check(struct sqs_call *s, const struct attribute *a, struct text val
 			 "%s is not supported: messages are not encrypted by a key of KMS.", a->name);
 		return false;
 	default:
-		sqs_fail(s, SQS_INVALID_ATTRIBUTE_NAME, "Unknown Attribute %s.", a->name);
-		return false;
+		return refuse_unknown(s, a->name);
 	}
 }
 
@@ -148,10 +200,10 @@ bool sqs_queue_attributes_check(struct sqs_call *s)
 {
 	for (const struct json *m = first_given(s); m; m = m->next) {
 		const struct attribute *a = attribute_of(m->key);
-		if (!a || (a->of_fifo && !s->is_fifo && a->kind != FIFO)) {
-			sqs_fail(s, SQS_INVALID_ATTRIBUTE_NAME, "Unknown Attribute %s.", m->key.at);
-			return false;
-		}
+		if (!a)
+			return refuse_unknown(s, m->key.at);
+		if (a->of_fifo && !s->is_fifo && a->kind != FIFO)
+			return refuse_fifo(s, a);
 		if (m->kind != JSON_IS_TEXT)
 			return refuse(s, a->name);
 		if (!check(s, a, m->text))
@@ -190,6 +242,7 @@ static void out_annotations(struct sqs_call *s, struct json_out *body, const str
 		out_key(body, a->key);
 		out_text(body, NULL, a->text);
 	}
+	sqs_tags_out_given(s, body);
 	for (const struct json *m = first_given(s); m; m = m->next) {
 		const struct attribute *a = attribute_of(m->key);
 		if (!a || a->kind != KEPT || !m->text.len)
@@ -207,14 +260,15 @@ static void out_setting(struct sqs_call *s, struct json_out *body, const struct 
 	switch (a->kind) {
 	case SECONDS:
 		read_int(value, &n);
-		out_int(body, a->member, strcmp(a->member, "visibility_ms") == 0 && !n ? 1 : n * 1000);
+		out_int(body, a->member,
+			strcmp(a->member, "visibility_ms") == 0 && !n ? SQS_NO_VISIBILITY_MS : n * 1000);
 		break;
 	case NUMBER:
 		read_int(value, &n);
 		out_int(body, a->member, n);
 		break;
 	case TRUTH:
-		out_bool(body, a->member, *value.at == 't' || *value.at == 'T');
+		out_bool(body, a->member, text_is_true(value));
 		break;
 	case SCOPE:
 		out_string(body, a->member, text_is(value, "queue") ? "queue" : "group");
@@ -229,7 +283,7 @@ static void out_setting(struct sqs_call *s, struct json_out *body, const struct 
 
 void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, const struct json *annotations)
 {
-	bool keeps = false;
+	bool keeps = json_tree_member(s->in, "tags");
 
 	for (const struct json *m = first_given(s); m; m = m->next) {
 		const struct attribute *a = attribute_of(m->key);

@@ -5,6 +5,7 @@
 #include "contract/gateway.h"
 #include "sqs/sqs_name.h"
 #include "sqs/sqs_queue_attributes.h"
+#include "sqs/sqs_tags.h"
 
 enum { LIST_MOST = 1000, RETENTION_MS = 345600000, FIFO_DEDUPE_MS = 300000, RETRY_DEDUPE_MS = 60000 };
 
@@ -114,7 +115,7 @@ void sqs_create_queue(struct sqs_call *s)
 			 "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length");
 	else if (s->is_fifo && !given(s, "FifoQueue").len)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "The queue name ends in .fifo, and FifoQueue is not true.");
-	else if (sqs_queue_attributes_check(s))
+	else if (sqs_queue_attributes_check(s) && sqs_tags_check(s, json_tree_member(s->in, "tags")))
 		look(s, on_looked);
 }
 

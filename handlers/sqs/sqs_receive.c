@@ -7,7 +7,7 @@
 #include "sqs/sqs_name.h"
 #include "sqs/sqs_text.h"
 
-enum { MESSAGES_MOST = 10, WAIT_MOST_S = 20, VISIBILITY_MOST_S = 43200, ATTEMPT_ID_MOST = 128, UNSET = -1 };
+enum { MESSAGES_MOST = 10, WAIT_MOST_S = 20, VISIBILITY_MOST_S = 43200, ATTEMPT_ID_MOST = 128 };
 
 /* ---- The answer ---- */
 
@@ -115,17 +115,18 @@ void sqs_receive_message(struct sqs_call *s)
 	struct json_out body;
 
 	if (!sqs_int(s, "MaxNumberOfMessages", 1, MESSAGES_MOST, 1, &limit, "Must be between 1 and 10, if provided.") ||
-	    !sqs_int(s, "WaitTimeSeconds", 0, WAIT_MOST_S, UNSET, &wait_s, "Must be >= 0 and <= 20, if provided.") ||
-	    !sqs_int(s, "VisibilityTimeout", 0, VISIBILITY_MOST_S, UNSET, &visibility_s,
+	    !sqs_int(s, "WaitTimeSeconds", 0, WAIT_MOST_S, SQS_UNSET, &wait_s,
+		     "Must be >= 0 and <= 20, if provided.") ||
+	    !sqs_int(s, "VisibilityTimeout", 0, VISIBILITY_MOST_S, SQS_UNSET, &visibility_s,
 		     "Must be >= 0 and <= 43200, if provided."))
 		return;
 	sqs_body_begin(s, &body);
 	out_bool(&body, "must_exist", true);
 	out_int(&body, "limit", limit);
-	if (wait_s != UNSET)
+	if (wait_s != SQS_UNSET)
 		out_int(&body, "wait_ms", wait_s * 1000);
-	if (visibility_s != UNSET)
-		out_int(&body, "visibility_ms", visibility_s ? visibility_s * 1000 : 1);
+	if (visibility_s != SQS_UNSET)
+		out_int(&body, "visibility_ms", visibility_s ? visibility_s * 1000 : SQS_NO_VISIBILITY_MS);
 	take_attempt_id(s);
 	sqs_run(s, "queue_message_receive", s->queue, &body, on_received);
 }

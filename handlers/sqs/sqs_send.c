@@ -104,11 +104,6 @@ static bool check(struct sqs_call *s, struct sqs_entry *e, struct outgoing *m)
 		e->has_failed = true;
 		return false;
 	}
-	if (bytes_of(m) > BYTES_MOST)
-		return sqs_batch_refuse(
-			s, e, SQS_INVALID_PARAMETER,
-			"One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
-			BYTES_MOST);
 	return check_kind(s, e, m);
 }
 
@@ -262,10 +257,14 @@ static void begin(struct sqs_call *s, struct sending *w)
 	for (size_t i = 0; w->messages && i < w->batch.count; i++) {
 		w->messages[i] = (struct outgoing){ .in = w->batch.entries[i].in };
 		w->messages[i].id = sqs_id_of_retry(s->req, w->batch.entries[i].id, request);
-		if (check(s, &w->batch.entries[i], &w->messages[i]))
-			bytes += bytes_of(&w->messages[i]);
+		check(s, &w->batch.entries[i], &w->messages[i]);
+		bytes += bytes_of(&w->messages[i]);
 	}
-	if (bytes > BYTES_MOST)
+	if (bytes > BYTES_MOST && !w->is_batch)
+		sqs_fail(s, SQS_INVALID_PARAMETER,
+			 "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
+			 BYTES_MOST);
+	else if (bytes > BYTES_MOST)
 		sqs_fail(s, SQS_BATCH_REQUEST_TOO_LONG,
 			 "Batch requests cannot be longer than %d bytes. You have sent %zu bytes.", BYTES_MOST, bytes);
 	else

@@ -23,7 +23,7 @@ struct settled {
 struct settling {
 	struct sqs_batch batch; /* of a single receipt: an entry without an id */
 	struct settled *receipts;
-	bool is_batch, has_gone; /* a delivery was not current: does the queue exist? */
+	bool is_batch, has_gone; /* a delivery is not known: does the queue exist? */
 };
 
 static struct settled *settled_of(const struct settling *w, const struct sqs_entry *e)
@@ -99,7 +99,7 @@ static bool mark_invalid(struct sqs_call *s)
 
 	if (!e)
 		return false;
-	settled_of(w, e)->is_done = true;
+	settled_of(w, e)->is_done = w->has_gone = true;
 	sqs_batch_refuse(s, e, SQS_RECEIPT_IS_INVALID, "The input receipt handle \"%s\" is not a valid receipt handle.",
 			 settled_of(w, e)->receipt.at);
 	return true;

@@ -32,6 +32,24 @@ static bool is_named(const struct sqs_call *s, struct text key)
 	return false;
 }
 
+static void refuse_count(struct sqs_call *s)
+{
+	sqs_fail(s, SQS_INVALID_PARAMETER, "Too many tags added for queue %s.", s->queue.at);
+}
+
+static void out_tags(struct sqs_call *s, struct json_out *annotations, const struct json *tags)
+{
+	for (const struct json *t = tags ? tags->first : NULL; t; t = t->next) {
+		out_key(annotations, arena_printf(&s->req->arena, PREFIX "%s", t->key.at));
+		out_text(annotations, NULL, t->text);
+	}
+}
+
+void sqs_tags_out_given(struct sqs_call *s, struct json_out *annotations)
+{
+	out_tags(s, annotations, json_tree_member(s->in, "tags"));
+}
+
 static void on_tagged(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
@@ -66,32 +84,37 @@ static void on_looked(struct request *req)
 		out_key(&body, a->key);
 		out_text(&body, NULL, a->text);
 	}
-	for (const struct json *t = tags ? tags->first : NULL; t; t = t->next) {
-		out_key(&body, arena_printf(&req->arena, PREFIX "%s", t->key.at));
-		out_text(&body, NULL, t->text);
-	}
+	out_tags(s, &body, tags);
 	out_close(&body);
 	if (tags && count > TAGS_MOST)
-		sqs_fail(s, SQS_INVALID_PARAMETER, "Too many tags added for queue %s.", s->queue.at);
+		refuse_count(s);
 	else
 		sqs_run(s, "queue_patch", s->queue, &body, on_tagged);
+}
+
+bool sqs_tags_check(struct sqs_call *s, const struct json *tags)
+{
+	for (const struct json *t = tags ? tags->first : NULL; t; t = t->next)
+		if (t->kind != JSON_IS_TEXT || !t->key.len || t->key.len > KEY_MOST || t->text.len > VALUE_MOST) {
+			sqs_fail(s, SQS_INVALID_PARAMETER,
+				 "Tag keys must be between 1 and %d characters in length, and values at most %d.",
+				 KEY_MOST, VALUE_MOST);
+			return false;
+		}
+	if (!tags || tags->count <= TAGS_MOST)
+		return true;
+	refuse_count(s);
+	return false;
 }
 
 void sqs_tag_queue(struct sqs_call *s)
 {
 	const struct json *tags = json_tree_member(s->in, "Tags");
 
-	for (const struct json *t = tags->first; t; t = t->next)
-		if (t->kind != JSON_IS_TEXT || !t->key.len || t->key.len > KEY_MOST || t->text.len > VALUE_MOST) {
-			sqs_fail(s, SQS_INVALID_PARAMETER,
-				 "Tag keys must be between 1 and %d characters in length, and values at most %d.",
-				 KEY_MOST, VALUE_MOST);
-			return;
-		}
-	if (tags->count)
-		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
-	else
+	if (!tags->count)
 		sqs_fail(s, SQS_MISSING_PARAMETER, "The request must contain the parameter Tags.");
+	else if (sqs_tags_check(s, tags))
+		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
 }
 
 void sqs_untag_queue(struct sqs_call *s)
