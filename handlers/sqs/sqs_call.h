@@ -79,7 +79,10 @@ struct sqs_refusal {
 	struct text message;
 };
 
-/* As sqs_run, for an operation that makes a queue only if it does not exist; else its answer is 412. */
+/*
+ * As sqs_run, for an operation that makes a queue only if it does not exist; else its answer is
+ * 412.
+ */
 void sqs_run_create(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
 		    void (*answered)(struct request *req));
 
@@ -121,8 +124,8 @@ const struct json *sqs_answer(struct sqs_call *s);
 const struct json *sqs_problem_document(struct sqs_call *s);
 
 /*
- * A visibility of 0 s: a delivery that ends at once could not be answered in time, and would then be
- * left out.
+ * A visibility of 0 s: a delivery that ends at once could not be answered in time, and would then
+ * be left out.
  */
 enum { SQS_NO_VISIBILITY_MS = 100 };
 

@@ -10,7 +10,9 @@
 struct json;
 struct sqs_call;
 
-/* True if the tags that CreateQueue or TagQueue has are allowed; otherwise an error was answered. */
+/*
+ * True if the tags that CreateQueue or TagQueue has are allowed; otherwise an error was answered.
+ */
 bool sqs_tags_check(struct sqs_call *s, const struct json *tags);
 /* Writes the tags of CreateQueue as annotations, into the open object. */
 void sqs_tags_out_given(struct sqs_call *s, struct json_out *annotations);
