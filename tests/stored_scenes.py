@@ -124,6 +124,7 @@ GROUPS = {
     "writes": [
         ("PUT /ratelimit/policies/mail", {"limit": 2, "window_ms": HOUR}),
         ("PUT /queues/strict", {"order": "strict", "policy": {"name": "mail", "key": "acme"}, "max_messages": 100}),
+        ("PATCH /queues/strict", {"annotations": {"team": "shop", "empty": ""}}),
         *[send("strict", id=f"a{i}", group="a") for i in range(3)],
         send("strict", id="b0", group="b"),
         send("strict", id="c0", group="c"),

@@ -148,11 +148,13 @@ def add_headers(root, operation, responses, statuses, more):
 
 
 def is_merged(root, schema):
-    """Whether a PATCH can merge this schema as RFC 7396 does: a scalar, or an object of such
-    members. A map, a list and any JSON are replaced as a whole.
+    """Whether a PATCH can merge this schema as RFC 7396 does: a scalar, an object of such members,
+    or a map whose values may be null. Another map, a list and any JSON are replaced as a whole.
     """
     schema = follow(root, schema)
-    if "x-any" in schema or schema.get("type") == "array" or isinstance(schema.get("additionalProperties"), dict):
+    if isinstance(schema.get("additionalProperties"), dict):
+        return "null" in schema["additionalProperties"].get("type", [])
+    if "x-any" in schema or schema.get("type") == "array":
         return False
     return all(is_merged(root, s) for s in [*schema.get("properties", {}).values(), *schema.get("anyOf", [])])
 

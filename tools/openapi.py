@@ -229,7 +229,10 @@ class Contract:
                 self.field(entry, n, s[of], "IN_BODY", True)
                 for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
             ]
+            fields[1].update(companion=False, reset=False)  # a null value is an absent text
             is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h declares this type
+            if ".nullable" in fields[1]["extra"] and not (is_text and self.merges):
+                fail(where, "null removes a text of a map in a PATCH, and has no other use in a map")
             if "x-max-bytes" in s and not is_text:
                 fail(where, "x-max-bytes of an object is for texts")
             pair = self.struct(entry, fields, "text_pair" if is_text else None)

@@ -5,7 +5,7 @@ import { Problem } from './problem.js';
 const NODE_CRYPTO = 'node:crypto';
 const NODE_OS = 'node:os';
 /** Values that belong to the program: their members keep their names. */
-const OPAQUE = new Set(['body', 'headers', 'metadata', 'result']);
+const OPAQUE = new Set(['annotations', 'body', 'headers', 'metadata', 'result']);
 
 function renamed(value, pattern, rename) {
   if (Array.isArray(value)) {

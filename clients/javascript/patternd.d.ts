@@ -343,6 +343,8 @@ export interface QueueSettings {
   ttlMs?: number | null | undefined;
   /** Of receives without one. This client always gives one. */
   waitMs?: number | null | undefined;
+  /** Texts about the queue. `patch` keeps those that it does not name, and null removes one. */
+  annotations?: Record<string, string | null> | null | undefined;
 }
 
 export interface PurgeOptions extends CallOptions {
@@ -409,6 +411,9 @@ export interface QueueState {
   oldestBlockedMs: number | null;
   /** null: it is not paused, or until `resume()`. */
   pausedUntilMs: number | null;
+  createdAtMs: number | null;
+  /** When its settings were last written. */
+  changedAtMs: number | null;
   settings: QueueSettings;
 }
 

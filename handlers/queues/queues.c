@@ -9,6 +9,7 @@
 #include "common/handler.h"
 #include "common/key_kinds.h"
 #include "common/kind.h"
+#include "queues/annotations.h"
 #include "queues/queue_call.h"
 #include "queues/queue_findings.h"
 
@@ -45,8 +46,8 @@ static void write_rate(struct json_out *o, const char *member, const struct repl
 	out_close(o);
 }
 
-/* Writes the settings, which begin at item `at`. */
-static void write_settings(struct json_out *o, const struct reply *r, size_t at)
+/* Writes the settings, which begin at item `at`, and the annotations. */
+static void write_settings(struct json_out *o, const struct reply *r, size_t at, size_t annotations_at)
 {
 	out_object(o, "settings");
 	out_int(o, "visibility_ms", reply_int(r, at + QUEUE_SETTINGS_VISIBILITY_MS));
@@ -72,6 +73,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_int(o, "delay_ms", reply_int(r, at + QUEUE_SETTINGS_DELAY_MS));
 	write_some(o, "ttl_ms", reply_int(r, at + QUEUE_SETTINGS_TTL_MS));
 	out_int(o, "wait_ms", reply_int(r, at + QUEUE_SETTINGS_WAIT_MS));
+	annotations_out(o, r, annotations_at);
 	out_close(o);
 }
 
@@ -119,7 +121,9 @@ static void on_state(struct request *req, const struct reply *r)
 	out_int(o, "timed_out", reply_int(r, QUEUE_GET_TIMED_OUT));
 	queue_findings_out(o, req, in->name, r);
 	write_times(o, req, r);
-	write_settings(o, r, QUEUE_GET_SETTINGS);
+	write_some(o, "created_at_ms", reply_int(r, QUEUE_GET_CREATED_AT_MS));
+	write_some(o, "changed_at_ms", reply_int(r, QUEUE_GET_CHANGED_AT_MS));
+	write_settings(o, r, QUEUE_GET_SETTINGS, QUEUE_GET_ANNOTATIONS);
 	answer_end(req);
 }
 
@@ -127,7 +131,7 @@ void queue_get(struct request *req, const struct queue_get_input *in)
 {
 	struct call *c = queue_call(req, &queue_get_script, in->name);
 
-	call_int(c, 0);
+	call_int(c, 2); /* with annotations */
 	call_send(c, on_state);
 }
 
@@ -136,7 +140,7 @@ static void answer_settings(struct request *req, int status, struct text name, c
 	struct json_out *o = answer_begin(req, status);
 
 	out_text(o, "name", name);
-	write_settings(o, r, QUEUE_PUT_SETTINGS);
+	write_settings(o, r, QUEUE_PUT_SETTINGS, QUEUE_PUT_ANNOTATIONS);
 	answer_end(req);
 }
 
@@ -165,6 +169,14 @@ static bool answer_reversed(struct request *req, const struct reply *r)
 				     "would be %" PRId64 ", not above the delay_ms of %" PRId64
 				     ", so that messages end before they are due; change both",
 				     reply_int(r, QUEUE_PUT_TTL_MS), reply_int(r, QUEUE_PUT_DELAY_MS));
+		return true;
+	}
+	if (reply_outcome(r) == QUEUE_PUT_MANY_ANNOTATIONS) {
+		answer_field_problem(
+			req, P_OUT_OF_RANGE, "/annotations",
+			"would be %" PRId64 " with %" PRId64
+			" bytes of names and values; 64 with 32768 bytes are allowed; remove some with null",
+			reply_int(r, QUEUE_PUT_COUNT), reply_int(r, QUEUE_PUT_BYTES));
 		return true;
 	}
 	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
@@ -245,6 +257,7 @@ static void put(struct request *req)
 	call_change(c, in->has_ttl_ms, true, in->ttl_ms);
 	call_int(c, in->wait_ms);
 	call_int(c, req->asked.conditions && req->asked.conditions->none_match.at);
+	annotations_call(req, c, ANNOTATIONS_REPLACED, in->annotations);
 	call_send(c, on_replaced);
 }
 
@@ -311,6 +324,12 @@ static void patch(struct request *req)
 	call_change(c, in->has_delay_ms, in->reset_delay_ms, in->delay_ms);
 	call_change(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_change(c, in->has_wait_ms, in->reset_wait_ms, in->wait_ms);
+	call_int(c, 0); /* it may exist */
+	annotations_call(req, c,
+			 in->reset_annotations ? ANNOTATIONS_REPLACED
+			 : in->has_annotations ? ANNOTATIONS_MERGED
+					       : ANNOTATIONS_STAY,
+			 in->annotations);
 	call_send(c, on_merged);
 }
 

@@ -8,7 +8,8 @@ local function read_store()
     check_layout(stored[3])
     local last = tonumber(stored[1] or 0) or foreign('a hash that is not a queue')
     queue.stored = {
-      last = math.max(last, now_us), sent = stored[2] or 0, is_new = not stored[1], ids = {},
+      last = math.max(last, now_us), sent = stored[2] or 0, is_new = not stored[1], is_made = not stored[3],
+      ids = {},
     }
   end
   return queue.stored
@@ -52,5 +53,8 @@ local function plan_stored()
   if s.is_new then
     plan('HSET', keys[QUEUE], 'layout', LAYOUT)
     plan('HSET', keys[QUEUE], 'wide', WIDE)
+  end
+  if s.is_made then
+    plan('HSET', keys[QUEUE], 'created_at', format('%d', now))
   end
 end

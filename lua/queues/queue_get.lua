@@ -1,11 +1,12 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS     the keys of a queue (queues/lib_queue.lua)
--- ARGV[1]  '1': queue_settle was called, or is not worth a call
+-- ARGV[1]  a sum: 1 if queue_settle was called, or is not worth a call; 2 with annotations
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, retrying int,
 -- rejected int, timed_out int, failed_lately int, acknowledged_lately int, last_failed_at_ms int,
 -- hanging (queue_delivered), oldest_blocked_at_ms int, last_failed (queue_delivered),
--- most_failed (queue_delivered), exists int
+-- most_failed (queue_delivered), exists int, created_at_ms int, changed_at_ms int,
+-- annotations [queue_annotation]...
 --@again -1 unsettled: settled int
 --@first queue_settle
 --@shape queue_delivered: sequence text, stored_state text
@@ -14,13 +15,14 @@
 -- last 150 s; a delivery that was acknowledged as it was received does not count. last_failed_at_ms
 -- is 0 if no delivery ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
 -- -1 when nothing is blocked; it is of the first messages of the first 50 groups. exists is 0 for a
--- queue that was never used, or was deleted.
+-- queue that was never used, or was deleted. created_at_ms and changed_at_ms, of the settings, are 0
+-- if that was not noted.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@reads
-local settled = ARGV[1]
+local asked = tonumber(ARGV[1])
 local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
@@ -28,7 +30,14 @@ end
 local n = #names
 names[n + 1], names[n + 2], names[n + 3] = 'rules', 'group_paused_until', 'failures'
 names[n + 4], names[n + 5] = 'hanging', 'layout'
+local annotations, changed_at, created_at
+if asked >= 2 then
+  names[n + 6], names[n + 7], names[n + 8] = 'created_at', 'changed_at', 'annotations'
+end
 local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
+if asked >= 2 then
+  annotations, changed_at, created_at = table.remove(stored), table.remove(stored), table.remove(stored)
+end
 local layout = table.remove(stored)
 check_layout(layout)
 local hanging, hanging_state = hanging_delivery(table.remove(stored) or nil)
@@ -129,8 +138,8 @@ reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at'
 local has_due_schedule = setting('schedule_at') <= now and paused_setting() == 0
 local needs_settling = has_due_schedule or has_timed or due_now > 0 or ended_count > 0
   or (rules or has_paused) and redis.call('ZCOUNT', keys[GROUPS], '0', instant) > 0
-if settled ~= '1' and needs_settling then
-  return { -1, now, 1 }
+if asked % 2 == 0 and needs_settling then
+  return { -1, now, asked + 1 }
 end
 -- An acknowledgement is in flight by the instant until which it is remembered.
 local forgotten_from = now + math.max(REMEMBERED_MS, result_ms_of(rules))
@@ -143,5 +152,13 @@ for _, value in ipairs({
 }) do
   reply[#reply + 1] = value
 end
-reply[#reply + 1] = layout and 1 or redis.call('EXISTS', keys[QUEUE])
+n = #reply
+reply[n + 1] = layout and 1 or redis.call('EXISTS', keys[QUEUE])
+reply[n + 2], reply[n + 3] = (created_at or 0) + 0, (changed_at or created_at or 0) + 0
+if annotations then
+  annotations = cmsgpack.unpack(annotations)
+  for i = 1, #annotations, 2 do
+    reply[#reply + 1] = { annotations[i], annotations[i + 1] }
+  end
+end
 return reply

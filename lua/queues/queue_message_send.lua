@@ -231,6 +231,9 @@ append(fields, 'sent', format('%d', (settings[2] or 0) + reply[1]))
 if not settings[1] then
   append(fields, 'layout', LAYOUT)
   append(fields, 'wide', WIDE)
+  if not settings[3] then
+    append(fields, 'created_at', instant)
+  end
 end
 if drops or timed or (ready[1] and delayed[1]) or waiting[1] then
   check_types()

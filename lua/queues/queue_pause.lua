@@ -22,6 +22,6 @@ elseif paused ~= 1 then
   paused = math.max(paused, now + pause_ms)
 end
 queue.settings.paused = paused
-redis.call('HSET', keys[QUEUE], 'paused', format('%d', paused))
+redis.call('HSET', keys[QUEUE], 'paused', format('%d', paused), 'changed_at', format('%d', now))
 serve_waiters()
 return { 1, now, paused }

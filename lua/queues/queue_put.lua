@@ -3,18 +3,21 @@
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
 --       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of
 --       them -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the
---       key is '-1' or '-2'; then RULES (below); then '1' if the queue must not exist
---@reply 1: is_new int, settings (queue_settings)
+--       key is '-1' or '-2'; then RULES (below); then '1' if the queue must not exist; then ''
+--       (annotations are unchanged), 'all' or 'some', and what lib_queue_annotations.lua reads
+--@reply 1: is_new int, settings (queue_settings), annotations [queue_annotation]...
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
 --@reply -3 not_empty: blocked int, busy int
 --@reply -4 ttl_within_delay: ttl_ms int, delay_ms int
 --@reply -5 exists
+--@reply -6 many_annotations: count int, bytes int
 -- is_new is 1 when the queue was created, else 0. backoff_reversed: the base would be above the
 -- longest delay; nothing changed. strict_concurrency: a strict queue would have a
 -- group_concurrency. not_empty: the order would change, and the queue has messages of groups: so
 -- many are blocked, and so many are ready or in flight. ttl_within_delay: the ttl_ms of a message
--- would end before it is due. exists: it must not, and does; nothing changed.
+-- would end before it is due. exists: it must not, and does; nothing changed. many_annotations:
+-- there would be too many, or too large ones.
 -- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -50,6 +53,16 @@ if all.order and all.group_concurrency then
   return { -2, now }
 elseif (all.ttl_ms or math.huge) <= (all.delay_ms or 0) then
   return { -4, now, all.ttl_ms, all.delay_ms }
+end
+local scope = ARGV[#RULES + 13] or ''
+local annotated = scope ~= 'all' and redis.call('HGET', keys[QUEUE], 'annotations')
+local annotations = annotated and cmsgpack.unpack(annotated) or {}
+if scope ~= '' then
+  local bytes
+  annotations, bytes = annotations_with(annotations, ARGV, #RULES + 14)
+  if #annotations > 2 * MOST_ANNOTATIONS or bytes > MOST_ANNOTATION_BYTES then
+    return { -6, now, #annotations / 2, bytes }
+  end
 end
 read_waiters()
 read_room()
@@ -119,6 +132,18 @@ if old_rate and not (new_rate and new_rate.limit == old_rate.limit and new_rate.
   end
 end
 add_settings(reply, queue.rules_text)
+for i = 1, #annotations, 2 do
+  reply[#reply + 1] = { annotations[i], annotations[i + 1] }
+end
+fields[#fields + 1], fields[#fields + 2] = 'changed_at', format('%d', now)
+if reply[3] == 1 then
+  fields[#fields + 1], fields[#fields + 2] = 'created_at', format('%d', now)
+end
+if annotations[1] then
+  fields[#fields + 1], fields[#fields + 2] = 'annotations', cmsgpack.pack(annotations)
+elseif scope ~= '' then
+  redis.call('HDEL', keys[QUEUE], 'annotations')
+end
 redis.call('HSET', keys[QUEUE], unpack(fields))
 if reply[3] == 1 then
   made = { keys[QUEUE] }

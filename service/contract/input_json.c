@@ -253,7 +253,9 @@ static bool store_many(struct validation *v, const struct field *field, const st
 		struct json_pointer here = { .parent = at, .key = one->key.at, .index = i++ };
 		if (is_map)
 			ok = value_text(v, &of[0], &here, one->key, item + of[0].offset) &&
-			     store_json(v, &of[1], &here, one, item + of[1].offset) && ok;
+			     ((of[1].nullable && one->kind == JSON_IS_NULL) ||
+			      store_json(v, &of[1], &here, one, item + of[1].offset)) &&
+			     ok;
 		else
 			ok = store_json(v, of, &here, one, item) && ok;
 		if (field->distinct && has_duplicate(value, one))

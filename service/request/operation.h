@@ -65,7 +65,8 @@ struct field {
 	bool logged;         /* FIELD_TEXT: it is in the access log */
 	bool plain;          /* FIELD_NAME: only letters, digits and ._- are allowed */
 	bool distinct;       /* FIELD_ARRAY: all items differ */
-	bool nullable;       /* in a body: null resets it to the default; the bool reset_<name> follows has_<name> */
+	bool nullable;       /* in a body: null resets it to the default; the bool reset_<name> follows has_<name>.
+			      * Of the value of a map: null is an absent text */
 	bool null_is_absent; /* in a body: null is the same as no member */
 	uint32_t most_bytes; /* FIELD_MAP of texts: of all names and values together; 0: no limit */
 };

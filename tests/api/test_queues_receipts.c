@@ -59,12 +59,19 @@ static struct answer ask(enum place place, const char *receipt)
 	}
 }
 
-/* All data of a queue in Redis. */
+/*
+ * All data of a queue in Redis. The fields of a hash are sorted, since their order changes while
+ * Redis makes its table larger.
+ */
 static const char *picture_of(const char *name)
 {
 	static const char source[] =
 		"local all = '' for _, part in ipairs({'', ':ready', ':delayed', ':flight', ':dead', ':ids', ':done'}) do "
-		"all = all .. redis.sha1hex(redis.call('DUMP', KEYS[1] .. part) or '') end return all";
+		"local key, rows = KEYS[1] .. part, {} "
+		"if redis.call('TYPE', key).ok == 'hash' then local fields = redis.call('HGETALL', key) "
+		"for i = 1, #fields, 2 do rows[#rows + 1] = cjson.encode({ fields[i], fields[i + 1] }) end "
+		"table.sort(rows) else rows[1] = redis.call('DUMP', key) or '' end "
+		"all = all .. redis.sha1hex(table.concat(rows, ',')) end return all";
 
 	return server_command(&redis, "EVAL %s 1 p:queue:{%s}", source, name)->str;
 }

@@ -511,6 +511,9 @@ def test_settings_schedules_policies():
     assert queue.put(max_receives=7)["settings"]["max_receives"] == 7
     assert queue.patch(max_receives=None, paused=True)["settings"]["paused"]
     assert queue.get()["settings"]["max_receives"] == 25
+    queue.patch(annotations={"some_team": "a", "owner": "b"})
+    assert queue.patch(annotations={"owner": None})["settings"]["annotations"] == {"some_team": "a"}
+    assert queue.get()["changed_at_ms"] >= queue.get()["created_at_ms"] > 10**12
     for number in range(3):
         queue.put_schedule(f"s{number}", {"n": number}, every_ms=60000)
     assert sorted(each["id"] for each in queue.schedules()) == ["s0", "s1", "s2"]

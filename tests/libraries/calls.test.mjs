@@ -414,6 +414,16 @@ describe('calls', { concurrency: 20 }, () => {
     assert.equal((await queue.get()).ready, 4);
   });
 
+  test('annotations keep their names', async () => {
+    const queue = client.queue('annotated');
+    const annotations = { some_team: 'a', someOwner: 'b' };
+    assert.deepEqual((await queue.put({ annotations })).settings.annotations, annotations);
+    await queue.patch({ annotations: { someOwner: null } });
+    const state = await queue.get();
+    assert.deepEqual(state.settings.annotations, { some_team: 'a' });
+    assert.ok(state.changedAtMs >= state.createdAtMs && state.createdAtMs > 1e12);
+  });
+
   test('progress is shown; a delivery whose message is cancelled is lost', async () => {
     const queue = client.queue('cancelled');
     await queue.put({ resultMs: 60000 });

@@ -210,6 +210,7 @@ function rulesOf(settings) {
 		['Delay of a message', settings.delay_ms && exactDuration(settings.delay_ms)],
 		['Life of a message', settings.ttl_ms && exactDuration(settings.ttl_ms)],
 		['Receives wait', settings.wait_ms && exactDuration(settings.wait_ms)],
+		...Object.entries(settings.annotations ?? {}).map(([name, text]) => [`'${name}'`, text.slice(0, 200)]),
 	].filter(([, value]) => value);
 }
 

@@ -199,6 +199,10 @@ class QueueOptions(TypedDict, total=False):
     `delay_ms`. If it is absent, there is no limit."""
     wait_ms: Optional[int]
     """The `wait_ms` of receives that are sent without one. Default: 0."""
+    annotations: Optional[Dict[str, str]]
+    """Texts about the queue, such as its owner, which the daemon keeps and does not read. Names
+    have at most 128 bytes. Names and values together have at most 32 KiB. If they are absent, there
+    are none."""
 
 
 Overlap = Literal["skip", "allow"]
@@ -395,6 +399,9 @@ class QueueSettingsPatch(TypedDict, total=False):
     """The ttl_ms of messages that are sent without one; null removes it."""
     wait_ms: Optional[int]
     """The wait_ms of receives that are sent without one; null resets it to 0."""
+    annotations: Optional[Dict[str, Optional[str]]]
+    """The annotations to set or, by null, to remove; others stay. At most 64 may result, with 32
+    KiB of names and values. null instead of an object removes all."""
 
 
 class SchedulePatch(TypedDict, total=False):
@@ -728,6 +735,8 @@ class QueueSettings(TypedDict):
     """The ttl_ms of messages that are sent without one; null if there is none."""
     wait_ms: int
     """The wait_ms of receives sent without one."""
+    annotations: Dict[str, str]
+    """Texts about the queue, as they were given; empty if there are none."""
 
 
 class QueueState(TypedDict):
@@ -777,6 +786,11 @@ class QueueState(TypedDict):
     its message is made by the next receive, or after the pause."""
     paused_until_ms: Optional[int]
     """When the pause ends; null if the queue is not paused, or until it is resumed."""
+    created_at_ms: Optional[int]
+    """When the queue was created; null if it does not exist, or if that was not noted."""
+    changed_at_ms: Optional[int]
+    """When its settings were last written, by PUT, PATCH, pause or resume; before that,
+    `created_at_ms`."""
     settings: QueueSettings
 
 

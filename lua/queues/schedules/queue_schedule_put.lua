@@ -66,9 +66,13 @@ if not s.next then
 end
 
 read_waiters()
-local stored = redis.call('HGET', keys[QUEUE], '=' .. id) or '\t'
-local headers, body = stored:match('^([^\t]*)\t(.*)$')
-redis.call('HSET', keys[QUEUE], 'layout', LAYOUT, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
+local stored = redis.call('HMGET', keys[QUEUE], '=' .. id, 'layout')
+local headers, body = (stored[1] or '\t'):match('^([^\t]*)\t(.*)$')
+local fields = { 'layout', LAYOUT, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, '') }
+if not stored[2] then -- the queue is new
+  fields[5], fields[6] = 'created_at', format('%d', now)
+end
+redis.call('HSET', keys[QUEUE], unpack(fields))
 put_schedule(id, s)
 if is_new then -- and perhaps the first of a new queue
   made = { keys[QUEUE] }
