@@ -188,9 +188,9 @@ class Walk:
     def send(self):
         body = {"body": self.rng.choice([1, {"a": "b"}, "x" * 80])} | self.some(
             delay_ms=[0, 1, 30, 60000], id=["1", "2", "3"], group=["g", "h"], priority=[1, 5], ttl_ms=[1, 60000],
-            headers=[{"t": "1"}], wait_room_ms=[1], must_exist=[True],
+            headers=[{"t": "1"}], wait_room_ms=[1], must_exist=[True], dedupe_id=["1", "2"],
         )  # fmt: skip
-        if "id" in body:
+        if "id" in body and "dedupe_id" not in body:
             body |= self.some(on_duplicate=["keep", "replace", "after"])
         self.ask("POST", f"/queues/{self.rng.choice('qrss')}/messages", body)
 

@@ -33,6 +33,7 @@ export class Message extends Lease {
     this.headers = reply.headers ?? {};
     this.group = reply.group ?? null;
     this.schedule = reply.schedule ? fromContract(reply.schedule) : null;
+    this.dedupeId = reply.dedupe_id ?? null;
     this.deadFrom = reply.dead_from ?? null;
     this.sequence = reply.sequence;
   }

@@ -204,6 +204,10 @@ export interface MessageOptions {
   /** What becomes of a message whose id is there: `keep` leaves that one as it is. */
   onDuplicate?: 'keep' | 'replace' | 'extend' | 'after' | undefined;
   maxExtendMs?: number | undefined;
+  /** A second message with it, within `dedupeMs` after this send, is a duplicate. */
+  dedupeId?: string | undefined;
+  /** It is made of the body. The queue has `dedupeByBody`. */
+  dedupeByBody?: boolean | undefined;
 }
 
 export interface SendOptions extends MessageOptions, CallOptions {
@@ -222,7 +226,7 @@ export interface SendManyOptions extends CallOptions {
 
 export interface Sent {
   id: string;
-  /** A message with this id was there before. */
+  /** A message with this id or dedupe id was there before. */
   duplicate: boolean;
   deliverAtMs: number | null;
   outcome?: 'stored' | 'kept' | 'replaced' | 'extended' | 'after' | 'kept_dead';
@@ -312,6 +316,7 @@ export interface StoredMessage {
   result?: any;
   headers?: Record<string, string>;
   traceparent?: string;
+  dedupeId?: string;
   deadFrom?: string;
 }
 
@@ -343,6 +348,10 @@ export interface QueueSettings {
   ttlMs?: number | null | undefined;
   /** Of receives without one. This client always gives one. */
   waitMs?: number | null | undefined;
+  /** Messages may have `dedupeByBody`. */
+  dedupeByBody?: boolean | null | undefined;
+  /** In `group`, equal dedupe ids of different groups are different. */
+  dedupeScope?: 'queue' | 'group' | null | undefined;
   /** Texts about the queue. `patch` keeps those that it does not name, and null removes one. */
   annotations?: Record<string, string | null> | null | undefined;
 }
@@ -589,6 +598,7 @@ export class Message<T = any> implements AsyncDisposable {
   readonly group: string | null;
   /** Of the schedule that made it: its id, the instant, and how many before it were missed. */
   readonly schedule: { id: string; atMs: number; missed: number; requested?: boolean; last?: boolean } | null;
+  readonly dedupeId: string | null;
   /** The queue in which the message died before it moved here. */
   readonly deadFrom: string | null;
   /** Its number, 16 digits, which rises with each message of the queue. */

@@ -27,11 +27,14 @@ export class Queue {
   /** A message without an id gets one, by which it is stored once: no Idempotency-Key is needed. */
   async #send(messages, bodyOf, more) {
     const withId = async (message) => ({ ...toContract(message), id: message.id || (await makeKey()) });
-    const body = bodyOf(await Promise.all(messages.map(withId)));
+    const rows = await Promise.all(messages.map(withId));
+    const body = bodyOf(rows);
     const waitMs = Math.max(body.wait_room_ms ?? 0, body.wait_result_ms ?? 0);
     const options = { ...more, key: '', waitMs };
     const { body: sent } = await this.#client.request('POST', `${this.#path}/messages`, body, options);
-    return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: one.duplicate && !!messages[i].id }));
+    // By the id that was made for it, a message is a duplicate of itself only.
+    const isKnown = (one, i) => one.duplicate && (!!messages[i].id || one.id !== rows[i].id);
+    return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: isKnown(one, i) }));
   }
 
   /** One message or null. */

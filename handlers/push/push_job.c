@@ -10,7 +10,7 @@
 #include "json/out.h"
 
 enum {
-	OWN_HEADERS = 12,
+	OWN_HEADERS = 13,
 	SIGNATURE_HEADERS = 3,
 	VALUE_MAX = 8 * 1024 /* servers accept few longer lines, and refuse the whole request with them */
 };
@@ -114,6 +114,7 @@ struct push_job *push_job_new(const struct json *message)
 		add_number(j, "Patternd-Sent-At-Ms", number_of(message, "sent_at_ms"));
 		add_encoded(j, "Patternd-Group", json_tree_string(message, "group"));
 		add_encoded(j, "Patternd-Schedule", json_tree_string(json_tree_member(message, "schedule"), "id"));
+		add_encoded(j, "Patternd-Dedupe-Id", json_tree_string(message, "dedupe_id"));
 		add_encoded(j, "traceparent", json_tree_string(message, "traceparent"));
 		add_senders(j, headers);
 	}

@@ -151,20 +151,26 @@ static void attempt(struct request *req)
 	call_send(c, on_attempted);
 }
 
+/* Joins the channels on which the end of the message, or of the queue, is published. */
+static void listen(struct request *req)
+{
+	const struct end_wait *w = req->work;
+
+	wait_on(req, call_key_name(req, KEY_QUEUE, w->queue, result_part(req, w)));
+	wait_on(req, call_key_name(req, KEY_QUEUE, w->queue, "results"));
+	wait_on_late(req);
+	wait_shares(req);
+}
+
 /*
  * Call it in a `done`. Waits until the message ends or the queue is deleted. False: it has waited
  * as long as it may.
  */
 static bool await(struct request *req)
 {
-	const struct end_wait *w = req->work;
-
 	if (wait_left_ms(req) == 0)
 		return false;
-	wait_on(req, call_key_name(req, KEY_QUEUE, w->queue, result_part(req, w)));
-	wait_on(req, call_key_name(req, KEY_QUEUE, w->queue, "results"));
-	wait_on_late(req);
-	wait_shares(req);
+	listen(req);
 	return wait_park(req, attempt);
 }
 
@@ -241,7 +247,7 @@ bool queue_end_begin(struct request *req, struct text queue, int64_t wait_ms)
 	return begin(req, queue, wait_ms);
 }
 
-void queue_end_await_sent(struct request *req, struct text id, const struct reply *item)
+void queue_end_await_sent(struct request *req, struct text given, const struct reply *item)
 {
 	struct end_wait *w = req->work;
 
@@ -249,9 +255,19 @@ void queue_end_await_sent(struct request *req, struct text id, const struct repl
 	w->outcome = reply_int(item, QUEUE_SENT_OUTCOME);
 	w->deliver_at_ms = reply_int(item, QUEUE_SENT_DELIVER_AT_MS);
 	req->has_effect = true; /* problems of the wait must report it */
-	w->id = id;
-	keep_sequence(w, queue_sent_sequence(item, id));
-	if (id.len) {
+	keep_sequence(w, queue_sent_sequence(item, given));
+	if (w->outcome == QUEUE_SENT_KEPT) { /* by its dedupe id, it may have another id, or none that is known */
+		struct text id = reply_text(item, QUEUE_SENT_ID);
+		w->id = arena_copy(&req->arena, id.at, id.len);
+	} else {
+		w->id = given;
+	}
+	if (w->outcome == QUEUE_SENT_KEPT && *w->sequence) { /* it may have ended before */
+		listen(req);
+		attempt(req);
+		return;
+	}
+	if (w->id.len) {
 		look(req, false);
 		return;
 	}

@@ -16,9 +16,9 @@ bool queue_end_begin(struct request *req, struct text queue, int64_t wait_ms);
 
 /*
  * Call it when the message was sent, or is a duplicate of an earlier one. Waits for its end, then
- * answers. `item` is its item in the script's reply.
+ * answers. `item` is its item in the script's reply, and `given` the id of the request.
  */
-void queue_end_await_sent(struct request *req, struct text id, const struct reply *item);
+void queue_end_await_sent(struct request *req, struct text given, const struct reply *item);
 
 /* Answers 400: `pointer` names a member that only a queue with the setting result_ms accepts. */
 void queue_end_answer_no_results(struct request *req, const char *pointer, struct text queue);

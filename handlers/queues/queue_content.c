@@ -25,18 +25,20 @@ struct text queue_headers(struct request *req, struct text_pairs headers)
 	return out_all(&o);
 }
 
-struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m)
+struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m, struct text dedupe_id)
 {
 	struct text traceparent = m->traceparent.at ? m->traceparent : req->asked.traceparent;
 	struct text headers = queue_headers(req, m->headers), none = TEXT("");
 
-	if (!traceparent.at && !headers.len)
+	if (!traceparent.at && !headers.len && !dedupe_id.len)
 		return m->body;
 	struct text parts[] = {
 		traceparent.at ? TEXT("\tt") : none,
 		traceparent,
 		headers.len ? TEXT("\th") : none,
 		headers,
+		dedupe_id.len ? TEXT("\td") : none,
+		dedupe_id,
 		TEXT("\t="),
 		m->body,
 	};
@@ -218,6 +220,8 @@ static void out_part(struct json_out *o, struct text part)
 		out_text(o, "traceparent", value);
 	else if (*part.at == 'f')
 		out_text(o, "dead_from", decoded(o->arena, text_cut(&value, ' ')));
+	else if (*part.at == 'd')
+		out_text(o, "dedupe_id", value);
 	else if (*part.at == 'h' || *part.at == 's') /* JSON is read up to a NUL */
 		out_raw(o, *part.at == 'h' ? "headers" : "schedule", arena_copy(o->arena, value.at, value.len));
 }

@@ -8,6 +8,7 @@
  *
  *	<tab> f the queue that it died in, percent-encoded, a blank and its sequence there
  *	<tab> t traceparent <tab> h headers as a JSON object
+ *	<tab> d dedupe id
  *	<tab> s the schedule as a JSON object (lua/queues/schedules/lib_queue_fire.lua) <tab> = body
  *
  * The body is the last part; the others contain no tab. A body alone does not begin with a tab.
@@ -17,8 +18,11 @@
 
 #include "common/handler.h"
 
-/* Returns the content of a message. If the message has no traceparent, it gets the request's. */
-struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m);
+/*
+ * Returns the content of a message. If the message has no traceparent, it gets the request's. The
+ * dedupe id may be absent.
+ */
+struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m, struct text dedupe_id);
 
 /* Returns a JSON object in the request's arena, or "" without headers. */
 struct text queue_headers(struct request *req, struct text_pairs headers);
@@ -86,7 +90,10 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 /* Returns the sequence of a sent message, whose id was `given`, from its item of the reply. */
 struct text queue_sent_sequence(const struct reply *item, struct text given);
 
-/* Writes `body`, and `dead_from`, `traceparent`, `headers` and `schedule` if they are present. */
+/*
+ * Writes `body`, and `dead_from`, `traceparent`, `headers`, `dedupe_id` and `schedule` if they are
+ * present.
+ */
 void queue_content_out(struct json_out *o, struct text content);
 
 #endif

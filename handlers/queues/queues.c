@@ -73,6 +73,8 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at,
 	out_int(o, "delay_ms", reply_int(r, at + QUEUE_SETTINGS_DELAY_MS));
 	write_some(o, "ttl_ms", reply_int(r, at + QUEUE_SETTINGS_TTL_MS));
 	out_int(o, "wait_ms", reply_int(r, at + QUEUE_SETTINGS_WAIT_MS));
+	out_bool(o, "dedupe_by_body", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_BY_BODY));
+	out_string(o, "dedupe_scope", reply_int(r, at + QUEUE_SETTINGS_DEDUPES_IN_GROUPS) ? "group" : "queue");
 	annotations_out(o, r, annotations_at);
 	out_close(o);
 }
@@ -256,6 +258,8 @@ static void put(struct request *req)
 	call_int(c, in->delay_ms);
 	call_change(c, in->has_ttl_ms, true, in->ttl_ms);
 	call_int(c, in->wait_ms);
+	call_int(c, in->dedupe_by_body);
+	call_string(c, in->dedupe_scope == QUEUE_PUT_DEDUPE_SCOPE_GROUP ? "group" : "queue");
 	call_int(c, req->asked.conditions && req->asked.conditions->none_match.at);
 	annotations_call(req, c, ANNOTATIONS_REPLACED, in->annotations);
 	call_send(c, on_replaced);
@@ -324,6 +328,10 @@ static void patch(struct request *req)
 	call_change(c, in->has_delay_ms, in->reset_delay_ms, in->delay_ms);
 	call_change(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_change(c, in->has_wait_ms, in->reset_wait_ms, in->wait_ms);
+	call_change(c, in->has_dedupe_by_body, in->reset_dedupe_by_body, in->dedupe_by_body);
+	call_string(c, in->dedupe_scope == QUEUE_PATCH_DEDUPE_SCOPE_GROUP ? "group"
+		       : in->dedupe_scope || in->reset_dedupe_scope       ? "queue"
+									  : "-1");
 	call_int(c, 0); /* it may exist */
 	annotations_call(req, c,
 			 in->reset_annotations ? ANNOTATIONS_REPLACED

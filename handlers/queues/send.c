@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
+#include "queues/dedupe.h"
 #include "queues/ends.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
@@ -54,6 +55,10 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 		answer_message_problem(req, i, "on_duplicate", "needs an id, unless it is keep");
 		return false;
 	}
+	if (m->dedupe_by_body && m->dedupe_id.len) {
+		answer_message_problem(req, i, "dedupe_by_body", "cannot be given together with dedupe_id");
+		return false;
+	}
 	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
 		answer_message_problem(
 			req, i, "traceparent",
@@ -63,11 +68,16 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 	return true;
 }
 
-/* Returns on_duplicate as lua/queues/queue_message_supersede.lua expects it. */
+/*
+ * Returns on_duplicate as lua/queues/queue_message_supersede.lua expects it, or for a message with
+ * a dedupe id as lua/queues/queue_message_send.lua does.
+ */
 static struct text on_duplicate_of(struct request *req, const struct queue_message_send_messages_item *m)
 {
 	static const char *const letters[] = { "", "", "r", "e", "a" };
 
+	if (queue_dedupe_has(m))
+		return m->dedupe_by_body ? TEXT("b") : TEXT("d");
 	return m->has_max_extend_ms ? arena_printf(&req->arena, "e%" PRId64, m->max_extend_ms)
 				    : text_of(letters[m->on_duplicate]);
 }
@@ -95,12 +105,13 @@ static int64_t ttl_of(const struct queue_message_send_messages_item *m)
 	return m->ttl_ms ? m->ttl_ms : -1;
 }
 
-static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
+static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m,
+			struct text dedupe_id)
 {
 	call_text(c, m->id);
-	call_text(c, queue_content(req, m));
+	call_text(c, queue_content(req, m, dedupe_id));
 	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives || supersedes(m) ||
-	    m->has_backoff_base_ms || m->has_backoff_max_ms || m->group.len)
+	    m->has_backoff_base_ms || m->has_backoff_max_ms || m->group.len || dedupe_id.len)
 		call_text(c, arena_printf(&req->arena,
 					  "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%s\t%s",
 					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : -1,
@@ -175,6 +186,16 @@ static void answer_past_ttl(struct request *req, int64_t index)
 					       : "ends before the message is due, after the queue's delay_ms");
 }
 
+static void answer_no_dedupe_by_body(struct request *req, int64_t index)
+{
+	const struct queue_message_send_input *in = req->input;
+	struct text pointer = in->messages.items
+				      ? arena_printf(&req->arena, "/messages/%" PRId64 "/dedupe_by_body", index)
+				      : TEXT("/dedupe_by_body");
+
+	queue_dedupe_answer_required(req, pointer.at ? pointer.at : "", in->name);
+}
+
 static void on_attempted(struct request *req, const struct reply *r)
 {
 	const struct queue_message_send_input *in = req->input;
@@ -195,13 +216,10 @@ static void on_attempted(struct request *req, const struct reply *r)
 		answer_past_ttl(req, reply_int(r, QUEUE_MESSAGE_SEND_INDEX));
 	else if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS)
 		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
+	else if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_DEDUPE_BY_BODY)
+		answer_no_dedupe_by_body(req, reply_int(r, QUEUE_MESSAGE_SEND_INDEX));
 	else
 		on_sent(req, r);
-}
-
-static struct call *send_call(struct request *req, struct text queue, bool any_supersedes)
-{
-	return queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue);
 }
 
 /* Adds the last argument, if the request has an option for it, and sends the call. */
@@ -219,17 +237,51 @@ static void send_off(struct request *req, struct call *c)
 	call_send(c, on_attempted);
 }
 
-static void send_batch(struct request *req, const struct queue_message_send_input *in)
+/*
+ * False: the request was answered. A dedupe id is only for sends that leave earlier messages as
+ * they are: another script runs the others.
+ */
+static bool check_dedupe(struct request *req, const struct queue_message_send_messages_item *messages, size_t count,
+			 bool any_supersedes)
 {
-	for (size_t i = 0; i < in->messages.count; i++)
-		if (!check_message(req, &in->messages.items[i], (int)i))
+	const struct queue_message_send_input *in = req->input;
+
+	for (size_t i = 0; any_supersedes && i < count; i++)
+		if (queue_dedupe_has(&messages[i])) {
+			answer_message_problem(req, in->messages.items ? (int)i : -1,
+					       messages[i].dedupe_by_body ? "dedupe_by_body" : "dedupe_id",
+					       in->messages.items ? "needs that each message has on_duplicate keep"
+								  : "needs on_duplicate keep");
+			return false;
+		}
+	return true;
+}
+
+static void send_messages(struct request *req, const struct queue_message_send_messages_item *messages, size_t count)
+{
+	const struct queue_message_send_input *in = req->input;
+	bool any_supersedes = false, any_dedupes = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!check_message(req, &messages[i], in->messages.items ? (int)i : -1))
 			return;
-	bool any_supersedes = false;
-	for (size_t i = 0; i < in->messages.count; i++)
-		any_supersedes |= supersedes(&in->messages.items[i]);
-	struct call *c = send_call(req, in->name, any_supersedes);
-	for (size_t i = 0; i < in->messages.count; i++)
-		add_message(req, c, &in->messages.items[i]);
+		any_supersedes |= supersedes(&messages[i]);
+		any_dedupes |= queue_dedupe_has(&messages[i]);
+	}
+	if (any_dedupes && !check_dedupe(req, messages, count, any_supersedes))
+		return;
+	const struct text *ids = any_dedupes ? queue_dedupe_ids(req, messages, count) : NULL;
+	if (any_dedupes && !ids) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	struct call *c = queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script,
+				    in->name);
+	for (size_t i = 0; ids && i < count; i++)
+		if (ids[i].len)
+			queue_dedupe_call_keys(req, c, in->name, messages[i].group, ids[i]);
+	for (size_t i = 0; i < count; i++)
+		add_message(req, c, &messages[i], ids ? ids[i] : (struct text){ 0 });
 	send_off(req, c);
 }
 
@@ -260,17 +312,14 @@ static void send(struct request *req)
 		.max_extend_ms = in->max_extend_ms,
 		.traceparent = in->traceparent,
 		.headers = in->headers,
+		.dedupe_id = in->dedupe_id,
+		.dedupe_by_body = in->dedupe_by_body,
 	};
 
-	if (in->messages.items) {
-		send_batch(req, in);
-		return;
-	}
-	if (!check_message(req, &m, -1))
-		return;
-	struct call *c = send_call(req, in->name, supersedes(&m));
-	add_message(req, c, &m);
-	send_off(req, c);
+	if (in->messages.items)
+		send_messages(req, in->messages.items, in->messages.count);
+	else
+		send_messages(req, &m, 1);
 }
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)

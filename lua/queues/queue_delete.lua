@@ -1,4 +1,5 @@
--- queue_delete: removes a queue with all that is in it: messages, settings, remembered ids.
+-- queue_delete: removes a queue with all that is in it: messages, settings, remembered ids. Records
+-- of dedupe ids stay until they expire: without the queue they are void.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing changed. O(1): Redis frees the memory in the background.

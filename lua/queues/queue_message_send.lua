@@ -1,15 +1,16 @@
 -- queue_message_send: stores a batch of messages, all of them or none. A message whose id is taken
 -- is a duplicate, and is not stored again.
--- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), two for each message with a dedupe id
+--       (queues/lib_queue_dedupe.lua), and the index of names (lib/made.lua)
 -- ARGV  three per message: id ('': one is made), body (as it is stored after the header), and its
 --       options: priority 0..9 alone, or, with tabs between, also delay_ms (-1: the queue's),
 --       deliver_at_ms (-1: delay_ms counts; in the past: now), ttl_ms (0: the queue's, -1: none),
---       max_receives (0: the queue's),
---       backoff ('': the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group
---       ('': none). After all messages, in one argument and separated by blanks: 'exists' when the
---       queue must exist; 'results' when the result of a single message is awaited; 'room' when the
---       sender may wait for room, and its ticket (lib/waiters.lua), how long it may still wait, ms
---       (0: this is its last try), and how long it has waited, us
+--       max_receives (0: the queue's), backoff ('': the queue's; or base_ms, a colon and max_ms),
+--       on_duplicate ('': keep; here also 'd': it has a dedupe id, 'b': it is made of the body),
+--       group ('': none). After all messages, in one argument and separated by blanks: 'exists'
+--       when the queue must exist; 'results' when the result of a single message is awaited; 'room'
+--       when the sender may wait for room, and its ticket (lib/waiters.lua), how long it may still
+--       wait, ms (0: this is its last try), and how long it has waited, us
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
@@ -17,6 +18,7 @@
 -- is_waiting int, look_at_ms int
 --@reply -4 unsettled
 --@reply -5 absent
+--@reply -6 no_dedupe_by_body: index int
 --@shape queue_sent: id text, outcome int, deliver_at_ms int, sequence text...
 -- The outcome of the reply is how many were stored. The outcome of a message is 0 stored, 1 kept (a
 -- duplicate) or 5 kept_dead (of a dead letter); for queue_message_supersede also 2 replaced, 3
@@ -32,6 +34,8 @@
 -- (-1: when it is notified).
 -- unsettled: there may be room once queue_settle has been called; nothing is stored.
 -- absent: the queue must exist, and does not; nothing is stored.
+-- no_dedupe_by_body: the message at index has a dedupe id made of its body, and the queue does not
+-- allow that; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@idempotent
 --@plain
@@ -111,6 +115,10 @@ local remembered = has_given and redis.call('ZMSCORE', keys[DONE], unpack(ids)) 
 queue.rules_text, queue.rules = settings[4], settings[4] and read_rules(settings[4])
 local of_queue = queue.rules or {}
 local has_defaults = of_queue.delay_ms or of_queue.ttl_ms
+local dedupes = KEYS[QUEUE_KEYS + 1] ~= nil
+if dedupes then
+  dedupe_begin(seqs[1])
+end
 local stored_at, stored_as = {}, {} -- id to deliver_at_ms and sequence, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
@@ -119,6 +127,17 @@ for k, id in ipairs(ids) do
   local i = 3 * k - 2
   local is_given, seq, kept = ARGV[i] ~= '', seqs[k], 1
   local taken_at, first = is_given and stored_at[id], stored_as[id] or ''
+  local mark, group_of_mark = nil, nil
+  if dedupes then
+    mark, group_of_mark = ARGV[i + 2]:match('\t([db])\t([^\t]*)$')
+  end
+  if mark == 'b' and not of_queue.dedupe_by_body then
+    return { -6, now, k - 1 }
+  end
+  local earlier = mark and dedupe_first(group_of_mark)
+  if earlier then
+    id, taken_at, first = earlier.id, earlier.at, earlier.seq
+  end
   if is_given and not taken_at and tonumber(remembered[k] or 0) > now then
     taken_at = 0
   elseif is_given and not taken_at and (holders[k] or remembered[k] or (#id == 16 and not id:find('%D'))) then
@@ -150,7 +169,7 @@ for k, id in ipairs(ids) do
       local delay_ms, deliver_at, ttl_ms, max_receives, backoff = '-1', -1, 0, '0', ''
       if #options > 1 then
         delay_ms, deliver_at, ttl_ms, max_receives, backoff, group =
-          options:match('\t(-?%d+)\t(-?%d+)\t(-?%d+)\t(%d+)\t([%d:]*)\t\t(.*)$')
+          options:match('\t(-?%d+)\t(-?%d+)\t(-?%d+)\t(%d+)\t([%d:]*)\t[db]?\t(.*)$')
         deliver_at, ttl_ms = tonumber(deliver_at), tonumber(ttl_ms)
       end
       if has_defaults and ttl_ms == 0 then
@@ -195,6 +214,9 @@ for k, id in ipairs(ids) do
       given[#given + 1] = seq
     end
     stored_at[id], stored_as[id] = at, seq
+    if mark then
+      dedupe_keep(seq, id, group, at)
+    end
     reply[1] = reply[1] + 1
     reply[#reply + 1] = { id, 0, at, is_given and seq or nil }
   end
@@ -260,6 +282,9 @@ if timed then
 end
 if given[1] then
   redis.call('HSET', keys[IDS], unpack(given))
+end
+if dedupes then
+  dedupe_write()
 end
 if not settings[1] then
   made = { keys[QUEUE] }

@@ -1,5 +1,6 @@
 -- queue_purge: one step of removing the messages of one state, or all. Their ids are free at once;
--- settings stay. A purge of all messages also removes the acknowledgements that are remembered.
+-- settings stay. A purge of all messages also removes the acknowledgements and the dedupe ids that
+-- are remembered.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all; then the part:
 --       how many the steps before removed
@@ -87,5 +88,8 @@ end
 commit()
 if places[at] then
   return { total > before and 2 or 0, now, total }
+end
+if state == '' then
+  dedupe_forget()
 end
 return { total > 0 and 1 or -1, now, total }

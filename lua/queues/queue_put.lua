@@ -23,7 +23,8 @@
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 local policy, policy_key = ARGV[10], ARGV[11]
 local RULES =
-  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms' }
+  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms', 'dedupe_by_body',
+    'dedupe_scope' }
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', keys[QUEUE]) }
 if reply[3] == 0 and ARGV[#RULES + 12] == '1' then
@@ -41,7 +42,7 @@ local all = rules_of(queue.rules_text)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
 for i, name in ipairs(RULES) do
   local given = ARGV[11 + i] or '-1'
-  if given == '-2' or given == 'fair' or given == '0' then
+  if given == '-2' or given == 'fair' or given == 'queue' or given == '0' then
     all[name] = nil
   elseif given ~= '-1' then
     local limit, window_ms, burst = given:match('^(%d+) (%d+) (%d+)$')

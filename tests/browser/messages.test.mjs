@@ -322,6 +322,13 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
   const { delay_ms: delay, ttl_ms: life, wait_ms: wait } = await settings();
   assert.deepEqual([delay, life, wait], [5000, 3_600_000, 20_000]);
   assert.equal((await settings()).max_receives, 0);
+  await page.getByRole('button', { name: 'Edit settings' }).click();
+  await dialog.getByLabel('Dedupe ids of bodies', { exact: true }).selectOption('yes');
+  await dialog.getByLabel('Dedupe ids are known in', { exact: true }).selectOption('group');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await shows(page.locator('dd', { hasText: /^in their group$/ }));
+  const { dedupe_by_body: byBody, dedupe_scope: scope } = await settings();
+  assert.deepEqual([byBody, scope], [true, 'group']);
   await api(stage.url, 'PATCH', '/queues/mail', { max_receives: 3 });
   const empty = ['Rate: messages', 'Rate: per', 'Rate: at once', 'In flight at most', 'Policy', 'Key of the policy'];
   await save(Object.fromEntries(empty.map((label) => [label, ''])), { rate: null, concurrency: null, policy: null });

@@ -305,6 +305,18 @@ def test_a_send_may_need_its_queue():
     assert queue.get()["ready"] == 4
 
 
+def test_a_duplicate_is_told_from_a_retry():
+    queue = client.queue("deduped")
+    first = queue.send(1, dedupe_id="d")
+    assert not first["duplicate"]
+    again = queue.send(1, dedupe_id="d")
+    assert again["duplicate"] and again["id"] == first["id"] and again["sequence"] == first["sequence"]
+    told = queue.send_many({"body": 1, "dedupe_id": id} for id in "dee")
+    assert [one["duplicate"] for one in told] == [True, False, True]
+    with queue.receive() as message:
+        assert (message.dedupe_id, message.sequence) == ("d", first["sequence"])
+
+
 def test_the_receiver_is_named():
     queue = client.queue("named")
     queue.send_many({"body": n, "id": str(n)} for n in range(3))

@@ -424,6 +424,17 @@ describe('calls', { concurrency: 20 }, () => {
     assert.ok(state.changedAtMs >= state.createdAtMs && state.createdAtMs > 1e12);
   });
 
+  test('a duplicate is told from a retry', async () => {
+    const queue = client.queue('deduped');
+    const first = await queue.send(1, { dedupeId: 'd' });
+    assert.equal(first.duplicate, false);
+    const again = await queue.send(1, { dedupeId: 'd' });
+    assert.deepEqual([again.duplicate, again.id, again.sequence], [true, first.id, first.sequence]);
+    const message = await queue.receive();
+    assert.deepEqual([message.dedupeId, message.sequence], ['d', first.sequence]);
+    await message.acknowledge();
+  });
+
   test('progress is shown; a delivery whose message is cancelled is lost', async () => {
     const queue = client.queue('cancelled');
     await queue.put({ resultMs: 60000 });

@@ -57,7 +57,7 @@ const scheduleOf = ({ id }, { name }) => ({ text: id, link: route('queues', name
 const orNone = (value) => value ?? '–';
 
 function factsOf(message, queue) {
-	const { state, schedule, traceparent, dead_from: deadFrom } = message;
+	const { state, schedule, traceparent, dead_from: deadFrom, dedupe_id: dedupeId } = message;
 	const isAhead = state === 'in_flight' || state === 'delayed';
 	return [
 		['State', state.replace('_', ' ')],
@@ -74,6 +74,7 @@ function factsOf(message, queue) {
 		...(schedule ? [['Schedule', scheduleOf(schedule, queue)]] : []),
 		...(deadFrom ? [['Died in', { text: deadFrom, link: route('queues', deadFrom) }]] : []),
 		...(traceparent ? [['Trace', traceparent]] : []),
+		...(dedupeId ? [['Dedupe id', dedupeId]] : []),
 	];
 }
 

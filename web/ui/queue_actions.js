@@ -210,6 +210,8 @@ function rulesOf(settings) {
 		['Delay of a message', settings.delay_ms && exactDuration(settings.delay_ms)],
 		['Life of a message', settings.ttl_ms && exactDuration(settings.ttl_ms)],
 		['Receives wait', settings.wait_ms && exactDuration(settings.wait_ms)],
+		['Dedupe ids of bodies', settings.dedupe_by_body && 'allowed'],
+		['Dedupe ids are known', settings.dedupe_scope === 'group' && 'in their group'],
 		...Object.entries(settings.annotations ?? {}).map(([name, text]) => [`'${name}'`, text.slice(0, 200)]),
 	].filter(([, value]) => value);
 }
@@ -248,6 +250,18 @@ function fieldsOf(settings) {
 		time('/delay_ms', 'Delay of a message'),
 		time('/ttl_ms', 'Life of a message; 0: no limit', { ms: settings.ttl_ms ?? 0 }),
 		time('/wait_ms', 'Receives wait'),
+		{
+			name: '/dedupe_by_body',
+			label: 'Dedupe ids of bodies',
+			options: ['no', 'yes'],
+			value: settings.dedupe_by_body ? 'yes' : 'no',
+		},
+		{
+			name: '/dedupe_scope',
+			label: 'Dedupe ids are known in',
+			options: ['queue', 'group'],
+			value: settings.dedupe_scope,
+		},
 	];
 }
 
@@ -267,7 +281,8 @@ function settingsIn(texts) {
 function valueOf(name, text) {
 	if (name === '/result_ms' || name === '/ttl_ms') return parseDuration(text) || null;
 	if (name.endsWith('_ms')) return parseDuration(text);
-	return name === '/order' || name.startsWith('/policy/') ? text : Number(text);
+	if (name === '/dedupe_by_body') return text === 'yes';
+	return name === '/order' || name === '/dedupe_scope' || name.startsWith('/policy/') ? text : Number(text);
 }
 
 async function change(page, name, settings) {

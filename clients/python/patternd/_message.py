@@ -51,6 +51,7 @@ class Delivery:
         self.headers: dict[str, str] = row.get("headers") or {}
         self.group: Optional[str] = row.get("group")
         self.schedule: Optional[MessageSchedule] = row.get("schedule")
+        self.dedupe_id: Optional[str] = row.get("dedupe_id")
         self.dead_from: Optional[str] = row.get("dead_from")
         self.sequence: str = row.get("sequence", "")
         self._settled: Optional[bool] = None

@@ -131,6 +131,11 @@ def lock_release(name: str, token: str, left_ms: float) -> Steps[bool]:
     return True
 
 
+def is_known(row: Mapping[str, Any], told: SentMessage, sent: Mapping[str, Any]) -> bool:
+    """False: a message is a duplicate of itself only, by the id that was made for it."""
+    return bool(row.get("id")) or told["id"] != sent["id"]
+
+
 def send(
     queue: str, messages: Iterable[Mapping[str, Any]], wait_ms: float = 0, must_exist: bool = False
 ) -> Steps[list[SentMessage]]:
@@ -142,7 +147,8 @@ def send(
     if must_exist:
         body["must_exist"] = True
     sent = (yield Call("POST", path_of("queues", queue) + "/messages", body, key="", wait_ms=wait_ms)).body["messages"]
-    return [told | {"duplicate": told["duplicate"] and bool(row.get("id"))} for told, row in zip(sent, rows)]
+    known = [is_known(*one) for one in zip(rows, sent, batch)]
+    return [told | {"duplicate": told["duplicate"] and one} for told, one in zip(sent, known)]
 
 
 def receive_call(queue: str, body: dict[str, Any]) -> Call:

@@ -58,6 +58,13 @@ class SendOptions(TypedDict, total=False):
     group: Optional[str]
     """The group of the message. If it is absent, the message has no group. By the queue's `order`,
     groups take turns, or the messages of a group are delivered one after the other."""
+    dedupe_id: Optional[str]
+    """A second message with it within `dedupe_ms` after this send is a duplicate, even if this one
+    has been acknowledged, deleted or is dead. It is independent of `id`, and needs `on_duplicate`
+    keep."""
+    dedupe_by_body: Optional[bool]
+    """The `dedupe_id` is SHA-256 of the body, 64 hex digits: of the text if the body is a string,
+    else of its bytes as sent. The queue's setting `dedupe_by_body` must be true. Default: false."""
 
 
 class _OutgoingMessage(TypedDict):
@@ -108,6 +115,13 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     """Texts for the receiver beside the body, such as content type, tenant or tracing. Names have
     at most 256 bytes. Names and values together have at most 64 KiB. A push leaves out a header
     whose value, percent-encoded, has more than 8 KiB."""
+    dedupe_id: Optional[str]
+    """A second message with it within `dedupe_ms` after this send is a duplicate, even if this one
+    has been acknowledged, deleted or is dead. It is independent of `id`, and needs `on_duplicate`
+    keep."""
+    dedupe_by_body: Optional[bool]
+    """The `dedupe_id` is SHA-256 of the body, 64 hex digits: of the text if the body is a string,
+    else of its bytes as sent. The queue's setting `dedupe_by_body` must be true. Default: false."""
 
 
 class BackoffRequest(TypedDict):
@@ -159,6 +173,9 @@ class QueueRate(TypedDict):
     """How many at once."""
 
 
+DedupeScope = Literal["queue", "group"]
+
+
 class QueueOptions(TypedDict, total=False):
     visibility_ms: Optional[int]
     """How long no other receiver gets a delivered message; at most 12 h. Default: 30000."""
@@ -167,7 +184,8 @@ class QueueOptions(TypedDict, total=False):
     `dead`. Default: 25."""
     backoff: Optional[BackoffRequest]
     dedupe_ms: Optional[int]
-    """How long an id stays known after its message was acknowledged. Default: 300000."""
+    """How long an `id` stays known after its message was acknowledged, and a `dedupe_id` after its
+    message was sent. Default: 300000."""
     dead_retention_ms: Optional[int]
     """How long a dead letter is kept. Default: 1209600000."""
     result_ms: Optional[int]
@@ -199,6 +217,11 @@ class QueueOptions(TypedDict, total=False):
     `delay_ms`. If it is absent, there is no limit."""
     wait_ms: Optional[int]
     """The `wait_ms` of receives that are sent without one. Default: 0."""
+    dedupe_by_body: Optional[bool]
+    """Whether sends may have `dedupe_by_body`. A change counts at once. Default: false."""
+    dedupe_scope: Optional[DedupeScope]
+    """`queue`: a `dedupe_id` is known in all groups. `group`: equal ids of different groups are
+    different. A change counts at once. Default: queue."""
     annotations: Optional[Dict[str, str]]
     """Texts about the queue, such as its owner, which the daemon keeps and does not read. Names
     have at most 128 bytes. Names and values together have at most 32 KiB. If they are absent, there
@@ -371,7 +394,8 @@ class QueueSettingsPatch(TypedDict, total=False):
     """The delay before a message is delivered again; null resets base_ms to 1000 and max_ms to
     600000."""
     dedupe_ms: Optional[int]
-    """How long an id stays known after its message was acknowledged; null resets it to 300000."""
+    """How long an `id` stays known after its message was acknowledged, and a `dedupe_id` after its
+    message was sent; null resets it to 300000."""
     dead_retention_ms: Optional[int]
     """How long a dead letter is kept; null resets it to 1209600000."""
     result_ms: Optional[int]
@@ -399,6 +423,10 @@ class QueueSettingsPatch(TypedDict, total=False):
     """The ttl_ms of messages that are sent without one; null removes it."""
     wait_ms: Optional[int]
     """The wait_ms of receives that are sent without one; null resets it to 0."""
+    dedupe_by_body: Optional[bool]
+    """Whether sends may have `dedupe_by_body`; null resets it to false."""
+    dedupe_scope: Optional[DedupeScope]
+    """Where a dedupe id is looked for; null resets it to queue."""
     annotations: Optional[Dict[str, Optional[str]]]
     """The annotations to set or, by null, to remove; others stay. At most 64 may result, with 32
     KiB of names and values. null instead of an object removes all."""
@@ -470,7 +498,8 @@ class _SentMessage(TypedDict):
     id: str
     """The message's id."""
     duplicate: bool
-    """Whether a message with this id was sent before. It is false only for the outcome `stored`."""
+    """Whether a message with this id or dedupe id was sent before. It is false only for the outcome
+    `stored`."""
     outcome: Literal["stored", "kept", "replaced", "extended", "after", "kept_dead"]
     """`stored`: it is a new message. `kept`: the first message stays as it is, and this one was
     dropped. `kept_dead`: the same, and the first one is a dead letter, which is delivered only
@@ -578,6 +607,8 @@ class StoredMessage(_StoredMessage, total=False):
     """The sender's trace (W3C Trace Context). It is left out if there is none."""
     headers: Dict[str, str]
     """The `headers` that the sender gave beside the body. They are left out if there are none."""
+    dedupe_id: str
+    """The `dedupe_id` of the message. It is left out if there is none."""
     schedule: MessageSchedule
     dead_from: str
     """The queue in which the message died before it moved here. It is left out if it did not."""
@@ -710,7 +741,8 @@ class QueueSettings(TypedDict):
     `dead`."""
     backoff: Backoff
     dedupe_ms: int
-    """How long an id stays known after its message was acknowledged."""
+    """How long an `id` stays known after its message was acknowledged, and a `dedupe_id` after its
+    message was sent."""
     dead_retention_ms: int
     """How long a dead letter is kept."""
     result_ms: Optional[int]
@@ -735,6 +767,11 @@ class QueueSettings(TypedDict):
     """The ttl_ms of messages that are sent without one; null if there is none."""
     wait_ms: int
     """The wait_ms of receives sent without one."""
+    dedupe_by_body: bool
+    """Whether sends may have `dedupe_by_body`."""
+    dedupe_scope: DedupeScope
+    """`queue`: a `dedupe_id` is known in all groups. `group`: equal ids of different groups are
+    different. A change counts at once."""
     annotations: Dict[str, str]
     """Texts about the queue, as they were given; empty if there are none."""
 

@@ -138,8 +138,9 @@ class Queue:
         """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
 
         `more`: its other members (group, deliver_at_ms, priority, ttl_ms, on_duplicate, headers,
-        traceparent). With `wait_result_ms` the answer waits for the message's end. With
-        `must_exist`, a queue that does not exist raises a Problem, and is not created.
+        traceparent, dedupe_id, dedupe_by_body). With `wait_result_ms` the answer waits for the
+        message's end. With `must_exist`, a queue that does not exist raises a Problem, and is not
+        created.
         """
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
         return (self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]

@@ -1,0 +1,53 @@
+#include "queues/dedupe.h"
+
+#include "common/key_kinds.h"
+#include "request/seal.h"
+#include "json/read.h"
+
+bool queue_dedupe_has(const struct queue_message_send_messages_item *m)
+{
+	return m->dedupe_id.len || m->dedupe_by_body;
+}
+
+/* Returns the text of a JSON string, and the bytes of any other body. Absent if memory ran out. */
+static struct text body_text(struct request *req, struct text body)
+{
+	struct json_error error;
+
+	if (!body.len || *body.at != '"')
+		return body;
+	struct text alone = arena_copy(&req->arena, body.at, body.len); /* JSON is read up to a NUL */
+	const struct json *value = alone.at ? json_read(&req->arena, alone, NULL, NULL, &error) : NULL;
+	return value && value->kind == JSON_IS_TEXT ? value->text : (struct text){ 0 };
+}
+
+const struct text *queue_dedupe_ids(struct request *req, const struct queue_message_send_messages_item *messages,
+				    size_t count)
+{
+	struct text *ids = arena_alloc(&req->arena, count * sizeof(*ids));
+
+	for (size_t i = 0; ids && i < count; i++)
+		ids[i] = messages[i].dedupe_by_body ? seal_digest(req, body_text(req, messages[i].body))
+						    : messages[i].dedupe_id;
+	return ids;
+}
+
+/* Names have no control characters, so no two pairs make the same key. */
+void queue_dedupe_call_keys(struct request *req, struct call *c, struct text queue, struct text group, struct text id)
+{
+	struct text in_group[] = { group, TEXT("\t"), id };
+	struct text of_id = arena_printf(&req->arena, "dedupe:%s", seal_digest(req, id).at);
+	struct text of_group =
+		arena_printf(&req->arena, "dedupe:%s", seal_digest(req, arena_join(&req->arena, in_group, 3)).at);
+
+	call_key(c, KEY_QUEUE, queue, of_id.at ? of_id.at : "");
+	call_key(c, KEY_QUEUE, queue, of_group.at ? of_group.at : "");
+}
+
+void queue_dedupe_answer_required(struct request *req, const char *pointer, struct text queue)
+{
+	answer_field_problem(req, P_DEDUPE_ID_REQUIRED, pointer,
+			     "needs the setting dedupe_by_body, which queue '%s' does not have; send a dedupe_id, or "
+			     "set it with PATCH /queues/{name}",
+			     queue.at);
+}
