@@ -7,6 +7,7 @@
 #include "process/config.h"
 #include "process/named.h"
 #include "push/push.h"
+#include "queues/dead_letters.h"
 #include "queues/queue_metrics.h"
 #include "rate_limits/policy_allowance.h"
 #include "rate_limits/policy_cache.h"
@@ -61,6 +62,7 @@ void patterns_reload(void)
 void patterns_drain(void)
 {
 	push_drain();
+	dead_letters_drain();
 }
 
 bool patterns_are_busy(void)

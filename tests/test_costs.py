@@ -74,6 +74,7 @@ NO_TOUR = {
     " ratelimit_leave",
     "500 keys at a time": "page_delete",
     "a name that is gone": "name_forget",
+    "a move without a client": "queue_letters_claim",
     "what time has ended": "queue_settle",
     "how often is counted by tests/api/test_queues_workers.c": " ".join(BY_TIME),
 }

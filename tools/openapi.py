@@ -31,8 +31,9 @@ optional members, a null in a body of POST or PUT counts as absent, unless they 
                         `kind:{field}:action`, or `kind:action` without a name; or `any` token, or
                         `none`. {field} is a parameter or member, {list.member} a member of each
                         item of a list, {object.member} a member of an object. ` if flag` or
-                        ` unless flag` may follow, and ` if object` must follow a member of an
-                        optional object. Every operation must have it.
+                        ` unless flag` may follow, also ` if field` an optional name, and
+                        ` if object` must follow a member of an optional object. Every operation
+                        must have it.
     x-replay: ...       only of an operation that takes an Idempotency-Key: the answer to a
                         repeated request: done | current | window, or the problem once the grant
                         has ended. A response that lets a client proceed is never `done`.
@@ -363,8 +364,9 @@ class Contract:
         on, what = self.scope_field(name, text, flag, fields), outer and outer["kind"]
         if field and not name_of["named"] or inner and name_of["kind"] != "FIELD_NAME":
             fail(name, f"the scope {text!r} needs a name in its braces")
-        if flag and on["kind"] != "FIELD_BOOL" and (on["kind"] != "FIELD_OBJECT" or word != "if"):
-            fail(name, f"the scope {text!r} needs a flag at its end, or `if` and an object")
+        is_given = on and (on["kind"] == "FIELD_OBJECT" or on["kind"] == "FIELD_NAME" and flag == field)
+        if flag and on["kind"] != "FIELD_BOOL" and not (is_given and word == "if"):
+            fail(name, f"the scope {text!r} needs a flag at its end, or `if` and its name or an object")
         if inner and what not in ("FIELD_ARRAY", "FIELD_OBJECT"):
             fail(name, f"the scope {text!r}: {field} is neither a list nor an object")
         if inner and what == "FIELD_OBJECT" and not outer["required"] and (word, flag) != ("if", field):

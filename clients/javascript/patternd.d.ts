@@ -348,6 +348,8 @@ export interface QueueSettings {
   ttlMs?: number | null | undefined;
   /** Of receives without one. This client always gives one. */
   waitMs?: number | null | undefined;
+  /** The queue into which dead letters move. */
+  deadLetterQueue?: string | null | undefined;
   /** Messages may have `dedupeByBody`. */
   dedupeByBody?: boolean | null | undefined;
   /** In `group`, equal dedupe ids of different groups are different. */

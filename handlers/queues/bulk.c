@@ -76,6 +76,7 @@ static void move(struct request *req, const struct queue_redrive_input *in)
 	call_int(c, in->interval_ms);
 	call_int(c, in->ids.count ? 0 : in->limit);
 	call_text(c, queue_encoded(req, in->name));
+	call_string(c, "");
 	for (size_t i = 0; i < in->ids.count; i++)
 		call_text(c, in->ids.items[i]);
 	call_int(c, 0);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
+#include "queues/dead_letters.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
@@ -120,10 +121,12 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 static void on_rejected(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_reject_input *in = req->input;
-	bool is_dead = reply_int(r, QUEUE_DELIVERY_REJECT_IS_DEAD) == 1;
+	bool is_dead = reply_int(r, QUEUE_DELIVERY_REJECT_IS_DEAD) > 0;
 	int64_t deliver_at_ms = is_dead ? 0 : reply_int(r, QUEUE_DELIVERY_REJECT_AT_MS);
 
 	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_outcome(r) > 0);
+	if (reply_outcome(r) > 0 && reply_int(r, QUEUE_DELIVERY_REJECT_IS_DEAD) == 2)
+		dead_letters_move(in->name);
 	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_STALE) {
 		answer_stale(req, in->late ? OR_GONE_ON : NULL);
 		return;

@@ -18,6 +18,7 @@ struct state {
 	int64_t now_ms, failed, acknowledged;
 	struct queue_delivered last, most, hanging;
 	bool is_paused;
+	struct text dead_letter_queue; /* empty if it has none */
 };
 
 /* Writes ": REASON (WORKER)" of a failed delivery, if its message is still there. */
@@ -109,7 +110,14 @@ static void find_missed(struct json_out *o, const struct state *t, int64_t at_ms
 
 static void find_dead(struct json_out *o, const struct state *t, int64_t dead)
 {
-	if (dead > 0)
+	struct text to = t->dead_letter_queue;
+
+	if (dead > 0 && to.len)
+		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
+			    "%" PRId64 " dead letter%s %s not in queue %.*s yet; it stays if that is full, or has or "
+			    "remembers its id",
+			    dead, finding_plural(dead), finding_verb(dead), (int)to.len, to.at);
+	else if (dead > 0)
 		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
 			    "%" PRId64 " dead letter%s wait%s for a redrive or a purge", dead, finding_plural(dead),
 			    dead == 1 ? "s" : "");
@@ -144,6 +152,7 @@ void queue_findings_out(struct json_out *o, const struct request *req, struct te
 		.most = queue_delivered_of(o->arena, r, QUEUE_GET_MOST_FAILED, true),
 		.hanging = queue_delivered_of(o->arena, r, QUEUE_GET_HANGING, false),
 		.is_paused = reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) > 0,
+		.dead_letter_queue = reply_text(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEAD_LETTER_QUEUE),
 	};
 
 	out_object(o, "recent");

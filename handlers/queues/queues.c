@@ -10,6 +10,7 @@
 #include "common/key_kinds.h"
 #include "common/kind.h"
 #include "queues/annotations.h"
+#include "queues/dead_letters.h"
 #include "queues/queue_call.h"
 #include "queues/queue_findings.h"
 
@@ -73,6 +74,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at,
 	out_int(o, "delay_ms", reply_int(r, at + QUEUE_SETTINGS_DELAY_MS));
 	write_some(o, "ttl_ms", reply_int(r, at + QUEUE_SETTINGS_TTL_MS));
 	out_int(o, "wait_ms", reply_int(r, at + QUEUE_SETTINGS_WAIT_MS));
+	out_text_or_null(o, "dead_letter_queue", reply_text(r, at + QUEUE_SETTINGS_DEAD_LETTER_QUEUE));
 	out_bool(o, "dedupe_by_body", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_BY_BODY));
 	out_string(o, "dedupe_scope", reply_int(r, at + QUEUE_SETTINGS_DEDUPES_IN_GROUPS) ? "group" : "queue");
 	annotations_out(o, r, annotations_at);
@@ -110,6 +112,13 @@ static void write_times(struct json_out *o, const struct request *req, const str
 	write_pause_end(o, reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED));
 }
 
+/* Moves dead letters, which may be older than the setting. */
+static void move_letters(struct text queue, const struct reply *r, size_t settings)
+{
+	if (reply_text(r, settings + QUEUE_SETTINGS_DEAD_LETTER_QUEUE).len)
+		dead_letters_move(queue);
+}
+
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
@@ -126,6 +135,8 @@ static void on_state(struct request *req, const struct reply *r)
 	write_some(o, "created_at_ms", reply_int(r, QUEUE_GET_CREATED_AT_MS));
 	write_some(o, "changed_at_ms", reply_int(r, QUEUE_GET_CHANGED_AT_MS));
 	write_settings(o, r, QUEUE_GET_SETTINGS, QUEUE_GET_ANNOTATIONS);
+	if (reply_int(r, QUEUE_GET_DEAD) > 0)
+		move_letters(in->name, r, QUEUE_GET_SETTINGS);
 	answer_end(req);
 }
 
@@ -143,6 +154,7 @@ static void answer_settings(struct request *req, int status, struct text name, c
 
 	out_text(o, "name", name);
 	write_settings(o, r, QUEUE_PUT_SETTINGS, QUEUE_PUT_ANNOTATIONS);
+	move_letters(name, r, QUEUE_PUT_SETTINGS);
 	answer_end(req);
 }
 
@@ -224,6 +236,29 @@ static void call_policy(struct call *c, bool has, bool reset, struct text name, 
 	call_text(c, has ? key : reset ? TEXT("-2") : TEXT("-1"));
 }
 
+/* Sends the name after a '=': it may look like a number. */
+static void call_letters(struct request *req, struct call *c, struct text name, bool reset)
+{
+	call_text(c, name.at ? arena_join(&req->arena, (struct text[]){ TEXT("="), name }, 2)
+			     : text_of(reset ? "-2" : "-1"));
+}
+
+/* Checks where dead letters are to move. False: the request was answered. */
+static bool check_letters(struct request *req, struct text queue, struct text to)
+{
+	if (to.at && text_equal(queue, to))
+		answer_field_problem(req, P_INVALID_VALUE, "/dead_letter_queue",
+				     "is the queue itself, in which a dead letter stays without this setting");
+	else if (to.at && !slots_are_one(queue, to))
+		answer_field_problem(req, P_INVALID_VALUE, "/dead_letter_queue",
+				     "is in another slot of the Cluster than queue '%s', and messages are moved "
+				     "within a slot only",
+				     queue.at);
+	else
+		return true;
+	return false;
+}
+
 /* Checks that the policy that the request names exists. False: the request was answered. */
 static bool has_policy(struct request *req, const struct allowance *a, struct text policy)
 {
@@ -258,6 +293,7 @@ static void put(struct request *req)
 	call_int(c, in->delay_ms);
 	call_change(c, in->has_ttl_ms, true, in->ttl_ms);
 	call_int(c, in->wait_ms);
+	call_letters(req, c, in->dead_letter_queue, true);
 	call_int(c, in->dedupe_by_body);
 	call_string(c, in->dedupe_scope == QUEUE_PUT_DEDUPE_SCOPE_GROUP ? "group" : "queue");
 	call_int(c, req->asked.conditions && req->asked.conditions->none_match.at);
@@ -288,7 +324,7 @@ static bool check_condition(struct request *req)
 
 void queue_put(struct request *req, const struct queue_put_input *in)
 {
-	if (!check_condition(req))
+	if (!check_condition(req) || !check_letters(req, in->name, in->dead_letter_queue))
 		return;
 	if (in->has_policy)
 		allowance()->find(req, in->policy.name, on_put_policy);
@@ -328,6 +364,7 @@ static void patch(struct request *req)
 	call_change(c, in->has_delay_ms, in->reset_delay_ms, in->delay_ms);
 	call_change(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_change(c, in->has_wait_ms, in->reset_wait_ms, in->wait_ms);
+	call_letters(req, c, in->dead_letter_queue, in->reset_dead_letter_queue);
 	call_change(c, in->has_dedupe_by_body, in->reset_dedupe_by_body, in->dedupe_by_body);
 	call_string(c, in->dedupe_scope == QUEUE_PATCH_DEDUPE_SCOPE_GROUP ? "group"
 		       : in->dedupe_scope || in->reset_dedupe_scope       ? "queue"
@@ -351,6 +388,8 @@ static void on_patch_policy(struct request *req, const struct allowance *a)
 
 void queue_patch(struct request *req, const struct queue_patch_input *in)
 {
+	if (!check_letters(req, in->name, in->dead_letter_queue))
+		return;
 	if (in->has_policy)
 		allowance()->find(req, in->policy.name, on_patch_policy);
 	else

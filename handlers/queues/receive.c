@@ -11,6 +11,7 @@
 #include "queues/receive.h"
 #include "common/handler.h"
 #include "common/key_kinds.h"
+#include "queues/dead_letters.h"
 #include "queues/queue_call.h"
 #include "queues/receive_out.h"
 #include "queues/workers.h"
@@ -194,6 +195,19 @@ static void note_worker(struct request *req)
 		queue_worker_note(req, order->queues[order->noted], order->worker);
 }
 
+/*
+ * Moves the dead letters of the queue that `more` names, from 1, if it names one. Returns whether
+ * the script reached its limit of work.
+ */
+static bool move_letters(const struct receive_order *order, int64_t more)
+{
+	size_t queue = (size_t)(more / 2);
+
+	if (queue > 0 && order->at + queue <= order->queue_count)
+		dead_letters_move(order->queues[order->at + queue - 1]);
+	return more % 2 == 1;
+}
+
 static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -216,7 +230,8 @@ static void on_received(struct request *req, const struct reply *r)
 		await_payment(req);
 		return;
 	}
-	if (taken == 0 && reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE) == 1) { /* the script reached its limit of work */
+	bool is_cut = move_letters(order, reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE));
+	if (taken == 0 && is_cut) { /* the script reached its limit of work */
 		receive(req);
 		return;
 	}

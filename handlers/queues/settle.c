@@ -8,9 +8,11 @@
 #include <assert.h>
 
 #include "common/key_kinds.h"
+#include "queues/dead_letters.h"
 #include "queues/queue_metrics.h"
 
-enum { RESULT_MAX_BYTES = 65536 };
+/* REJECTED_LETTERS: as SETTLED_REJECTED, and the queue has dead letters to move. */
+enum { RESULT_MAX_BYTES = 65536, REJECTED_LETTERS = 6 };
 
 struct queue_settle *queue_settle_new(struct request *req, struct queue_settle given, size_t count)
 {
@@ -203,6 +205,8 @@ void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)
 
 static enum queue_settled outcome_of(int64_t outcome)
 {
+	if (outcome == REJECTED_LETTERS)
+		return SETTLED_REJECTED;
 	return outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED ? (enum queue_settled)outcome
 									     : SETTLED_NOT_CURRENT;
 }
@@ -226,11 +230,13 @@ static enum queue_settled outcome_in(const struct reply *r, size_t at, bool is_l
 static void take_outcomes(struct request *req, struct queue_settle *s, size_t queue, const struct reply *r)
 {
 	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
+	bool has_letters = false;
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct queue_settling *row = &s->rows[i];
 		if (row->of_queue != queue)
 			continue;
+		has_letters |= r && !is_lone(req, s, queue) && reply_int(r, at) == REJECTED_LETTERS;
 		row->outcome = r ? outcome_in(r, at++, is_lone(req, s, queue)) : SETTLED_UNANSWERED;
 		rejected += row->outcome == SETTLED_REJECTED;
 	}
@@ -239,6 +245,8 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 	/* A delivery that was acknowledged before, within 150 s, is not counted again. */
 	queue_metrics_count(req, s->queues[queue], QUEUE_ACKNOWLEDGED, (size_t)reply_outcome(r) - rejected);
 	queue_metrics_count(req, s->queues[queue], QUEUE_REJECTED, rejected);
+	if (has_letters)
+		dead_letters_move(s->queues[queue]);
 }
 
 /* ---- In the turn of a worker ---- */

@@ -30,6 +30,7 @@ local function commit(serves_later)
   end
   if queue.died > 0 then
     redis.call('HINCRBY', keys[QUEUE], 'died', format('%d', queue.died))
+    queue.moves = queue.rules and queue.rules.dead_letter_queue and true -- for the reply
   end
   plan_failures()
   write_planned()

@@ -23,8 +23,8 @@
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 local policy, policy_key = ARGV[10], ARGV[11]
 local RULES =
-  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms', 'dedupe_by_body',
-    'dedupe_scope' }
+  { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms',
+    'dead_letter_queue', 'dedupe_by_body', 'dedupe_scope' }
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', keys[QUEUE]) }
 if reply[3] == 0 and ARGV[#RULES + 12] == '1' then
@@ -47,7 +47,7 @@ for i, name in ipairs(RULES) do
   elseif given ~= '-1' then
     local limit, window_ms, burst = given:match('^(%d+) (%d+) (%d+)$')
     all[name] = limit and { limit = tonumber(limit), window_ms = tonumber(window_ms), burst = tonumber(burst) }
-      or tonumber(given) or given
+      or given:match('^=(.*)$') or tonumber(given) or given
   end
 end
 if all.order and all.group_concurrency then

@@ -260,12 +260,14 @@ static bool names_are_allowed(struct request *req, const struct token_file_entry
 	return true;
 }
 
-/* An object that is a flag counts as true when the request has it. */
+/* An object or a name that is a flag counts as true when the request has it. */
 static bool applies(const struct operation *op, const struct needed_scope *n, const void *input)
 {
 	if (n->flag < 0)
 		return true;
 	const struct field *flag = &op->fields[n->flag];
+	if (flag->kind == FIELD_NAME)
+		return ((const struct text *)(const void *)((const char *)input + flag->offset))->at;
 	uint16_t at = flag->kind == FIELD_OBJECT ? flag->has_offset : flag->offset;
 	return *((const bool *)((const char *)input + at)) == n->when;
 }

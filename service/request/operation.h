@@ -83,7 +83,7 @@ struct needed_scope {
 	const char *kind, *action;
 	int8_t field; /* index of the operation's field that has the name; -1: none */
 	int8_t inner; /* if that is an object or a list of objects: index of the member with the name; else -1 */
-	int8_t flag;  /* index of a boolean or an object: needed only if it equals `when`, or is given; -1: always */
+	int8_t flag;  /* index of a boolean, an object or the name: needed only if it is `when`, or given; -1: always */
 	bool when;
 };
 

@@ -556,6 +556,7 @@ int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *
 		args[n++] = interval;
 		args[n++] = most;
 		args[n++] = queue;
+		args[n++] = "";
 		for (const char *const *id = ids ? ids : none; *id; id++)
 			args[n++] = *id;
 		args[n++] = left;

@@ -210,6 +210,7 @@ function rulesOf(settings) {
 		['Delay of a message', settings.delay_ms && exactDuration(settings.delay_ms)],
 		['Life of a message', settings.ttl_ms && exactDuration(settings.ttl_ms)],
 		['Receives wait', settings.wait_ms && exactDuration(settings.wait_ms)],
+		['Dead letters move to', settings.dead_letter_queue],
 		['Dedupe ids of bodies', settings.dedupe_by_body && 'allowed'],
 		['Dedupe ids are known', settings.dedupe_scope === 'group' && 'in their group'],
 		...Object.entries(settings.annotations ?? {}).map(([name, text]) => [`'${name}'`, text.slice(0, 200)]),
@@ -250,6 +251,7 @@ function fieldsOf(settings) {
 		time('/delay_ms', 'Delay of a message'),
 		time('/ttl_ms', 'Life of a message; 0: no limit', { ms: settings.ttl_ms ?? 0 }),
 		time('/wait_ms', 'Receives wait'),
+		text('/dead_letter_queue', 'Dead letters move to', { placeholder: 'they stay' }),
 		{
 			name: '/dedupe_by_body',
 			label: 'Dedupe ids of bodies',
@@ -282,7 +284,8 @@ function valueOf(name, text) {
 	if (name === '/result_ms' || name === '/ttl_ms') return parseDuration(text) || null;
 	if (name.endsWith('_ms')) return parseDuration(text);
 	if (name === '/dedupe_by_body') return text === 'yes';
-	return name === '/order' || name === '/dedupe_scope' || name.startsWith('/policy/') ? text : Number(text);
+	const isText = ['/order', '/dedupe_scope', '/dead_letter_queue'].includes(name) || name.startsWith('/policy/');
+	return isText ? text : Number(text);
 }
 
 async function change(page, name, settings) {

@@ -217,6 +217,12 @@ class QueueOptions(TypedDict, total=False):
     `delay_ms`. If it is absent, there is no limit."""
     wait_ms: Optional[int]
     """The `wait_ms` of receives that are sent without one. Default: 0."""
+    dead_letter_queue: Optional[str]
+    """Another queue, into which each dead letter of this one moves within moments. There it is an
+    ordinary message with the same id, and `dead_from` names this queue. It stays a dead letter
+    while the other queue is full (`max_messages`), or has or remembers its id. If the other queue
+    does not exist, the first move creates it. If it is absent, dead letters stay until they are
+    redriven."""
     dedupe_by_body: Optional[bool]
     """Whether sends may have `dedupe_by_body`. A change counts at once. Default: false."""
     dedupe_scope: Optional[DedupeScope]
@@ -423,6 +429,8 @@ class QueueSettingsPatch(TypedDict, total=False):
     """The ttl_ms of messages that are sent without one; null removes it."""
     wait_ms: Optional[int]
     """The wait_ms of receives that are sent without one; null resets it to 0."""
+    dead_letter_queue: Optional[str]
+    """The queue into which dead letters move; null lets them stay."""
     dedupe_by_body: Optional[bool]
     """Whether sends may have `dedupe_by_body`; null resets it to false."""
     dedupe_scope: Optional[DedupeScope]
@@ -767,6 +775,8 @@ class QueueSettings(TypedDict):
     """The ttl_ms of messages that are sent without one; null if there is none."""
     wait_ms: int
     """The wait_ms of receives sent without one."""
+    dead_letter_queue: Optional[str]
+    """The queue into which dead letters move; null if they stay."""
     dedupe_by_body: bool
     """Whether sends may have `dedupe_by_body`."""
     dedupe_scope: DedupeScope

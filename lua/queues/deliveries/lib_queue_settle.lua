@@ -19,7 +19,7 @@ local function settle_deliveries(stores_results)
   local states = known or redis.call('HMGET', keys[QUEUE], unpack(fields))
   local rules_text, frees = states[count + 2], states[count + 3]
   check_layout(states[count + 1])
-  local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
+  local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, REJECTED_LETTERS, NOT_CURRENT = 1, 2, 3, 4, 6, 0
   local result_ms = rules_text and tonumber(rules_text:match('^result_ms=(%d+)'))
   local reply, effects = { 0, now }, 0
   -- The sequence of each delivery that this call has ended, to its nonce. Redis does not have it
@@ -118,6 +118,9 @@ local function settle_deliveries(stores_results)
     end
   end
   commit()
+  for i = 3, queue.moves and #reply or 0 do
+    reply[i] = reply[i] == REJECTED and REJECTED_LETTERS or reply[i]
+  end
   if effects > 0 and not is_planned then
     redis.call('ZADD', keys[FLIGHT], unpack(flight))
     redis.call('HSET', keys[QUEUE], unpack(done))

@@ -8,7 +8,8 @@
 --       queue_delivery_acknowledge
 --@reply 1: id text, is_dead int, at_ms int
 --@reply -1 stale, -2 cancelled
--- at_ms is due_ms (0: dropped), or died_at_ms if is_dead is 1. stale: the delivery is no longer
+-- at_ms is due_ms (0: dropped), or died_at_ms if is_dead is 1, or 2: the queue has a
+-- dead_letter_queue. stale: the delivery is no longer
 -- current. cancelled: its message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
@@ -24,4 +25,4 @@ if not m then
 end
 local state = give_back(m, delay_ms, reason ~= '' and reason or 'rejected', kind)
 commit()
-return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }
+return { 1, now, id_of(m), state == 'dead' and (queue.moves and 2 or 1) or 0, m.at }

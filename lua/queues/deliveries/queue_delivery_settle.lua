@@ -8,7 +8,8 @@
 --       last 'late': all as for queue_delivery_acknowledge; else absent
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
--- 1 acknowledged (also when this delivery was acknowledged within the last 150 s); 2 rejected; 3
+-- 1 acknowledged (also when this delivery was acknowledged within the last 150 s); 2 rejected; 6
+-- rejected, and some message of this call is dead in a queue with a dead_letter_queue; 3
 -- acknowledged, and its result is kept; 4 cancelled: its message was cancelled, and is gone; 0 no
 -- longer current. A delivery that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).

@@ -9,6 +9,9 @@ local function receive_rules()
   local all = queue.rules or {}
   queue.result_ms = queue.rules_text and tonumber(queue.rules_text:match('^result_ms=(%d+)'))
   queue.policy = all.policy
+  if all.dead_letter_queue then
+    redis.call('ZCARD', keys[DEAD]) -- it is read again after the writes
+  end
   queue.is_held = all.policy and (redis.call('HGET', keys[QUEUE], 'held_until') or '') > instant
   local budget, _, stored = budget_of(request.acknowledges and { rate = all.rate } or all)
   queue.room, queue.rate_stored = budget, stored

@@ -15,11 +15,12 @@
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
 -- queue int
 -- The outcome is how many messages were taken. more is 1 when none was taken but the bound on work
--- was reached: call again. look_at_ms is when a ticket that still waits should try again (-1: when
--- it is notified). If the queues decide, it is instead the longest wait_ms that they have (-1:
--- none), for which the request may wait with a ticket. queue is counted from 0. absent has the
--- first queue that does not exist; nothing is changed then. A paused queue hands out nothing. A
--- waiter takes nothing while others wait before it; these are called.
+-- was reached: call again. To it is added twice the number, from 1, of the first queue whose dead
+-- letters may be moved (queue_letters_claim). look_at_ms is when a ticket that still waits should
+-- try again (-1: when it is notified). If the queues decide, it is instead the longest wait_ms that
+-- they have (-1: none), for which the request may wait with a ticket. queue is counted from 0.
+-- absent has the first queue that does not exist; nothing is changed then. A paused queue hands out
+-- nothing. A waiter takes nothing while others wait before it; these are called.
 -- A replay returns the deliveries that are still current, with their present visible_until_ms; with
 -- ARGV[4] it returns all of them, as before. What a policy admits is recorded later
 -- (queue_delivery_pay). paying: the first request took the messages less than 2 s ago, and may
@@ -167,9 +168,13 @@ if request.wait_ms < 0 then
     reply[4] = math.max(reply[4], one.rules and one.rules.wait_ms or -1)
   end
 end
-for i, one in ipairs(queues) do -- behind the messages, as a row without a sequence
-  if one.policy and one.states[1] then
+for i, one in ipairs(queues) do
+  if one.policy and one.states[1] then -- behind the messages, as a row without a sequence
     reply[#reply + 1] = { '', one.policy[2], one.policy[1], 0, i - 1 }
+  end
+  if one.rules and one.rules.dead_letter_queue and reply[3] < 2 and redis.call('ZCARD', one.keys[DEAD]) > 0
+    and tonumber(redis.call('HGET', one.keys[QUEUE], 'move_at') or 0) <= now then
+    reply[3] = reply[3] + 2 * i
   end
 end
 return reply, request.acknowledges and 'done' or 'lent', request.lasts_ms

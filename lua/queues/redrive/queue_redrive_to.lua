@@ -6,24 +6,27 @@
 -- KEYS  the keys of the queue and of the other queue (queues/lib_queue.lua), and the index of names
 --       (lib/made.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
---       many at most, 3 the name of the queue, percent-encoded, 4... the ids, at most 100, in place
---       of 2; then how many the steps before left since the other queue has their id, and the part:
---       how many they moved, a dot, and where they ended
+--       many at most, 3 the name of the queue, percent-encoded, 4 '1': for its setting
+--       dead_letter_queue (queue_letters_claim): only as many as the max_messages of the other
+--       queue admits; else '', 5... the ids, at most 100, in place of 2; then how many the steps
+--       before left since the other queue has their id, and the part: how many they moved, a dot,
+--       and where they ended
 --@again 2 more, 0 settled: left int, step text
---@reply 1 finished, -1 nothing: queue_step, duplicates int
--- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000 and 4 MiB of
--- bodies, and ends after a millisecond.
+--@reply 1 finished, -1 nothing, 3 full: queue_step, duplicates int
+-- queue_purge explains the outcomes. full: max_messages of the other queue admits no more. A step
+-- settles at most 250, or moves at most 1000 and 4 MiB of bodies, and ends after a millisecond.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
-local interval_ms, most, name, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(table.remove(ARGV))
+local interval_ms, most, name, is_setting = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
+local duplicates = tonumber(table.remove(ARGV))
 local before, at = part:match('^(%d+)%.(%d+)$')
 before, at = tonumber(before), tonumber(at)
-local STEP_MOST, FIRST_ID = 1000, 4
+local STEP_MOST, FIRST_ID = 1000, 5
 local total, bytes, has_ids = before, 0, #ARGV >= FIRST_ID
 
 -- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
 -- and the wait queues of both are read before anything is written.
-local waiting, stored = {}, nil
+local waiting, stored, room = {}, nil, math.huge
 local function use(i)
   queue_use(i)
   queue.waiting, queue.stored = waiting[i], i == 1 and stored or nil
@@ -36,6 +39,10 @@ for i = 1, 0, -1 do
   waiting[i] = queue.waiting
   if i == 1 then
     stored = read_store()
+    if is_setting and queue.rules and queue.rules.max_messages then
+      local ready, blocked, delayed, in_flight = room_counts()
+      room = math.max(queue.rules.max_messages - ready - blocked - delayed - in_flight, 0)
+    end
   end
 end
 if settle_ended('250', true) > 0 then
@@ -126,8 +133,8 @@ local function move_letters(letters)
 end
 
 local count, is_last, looked_at = nil, false, 0
-repeat
-  count = math.min(100, STEP_MOST - looked_at, has_ids and 100 or most - total)
+while total - before < room do
+  count = math.min(100, STEP_MOST - looked_at, room - (total - before), has_ids and 100 or most - total)
   local letters
   if has_ids then
     letters, is_last = letters_by_id(count)
@@ -137,7 +144,14 @@ repeat
   looked_at = looked_at + #letters
   move_letters(letters)
   is_last = is_last or not has_ids and total == most
-until is_last or looked_at >= STEP_MOST or bytes >= BYTES_MOST or out_of_time()
+  if is_last or looked_at >= STEP_MOST or bytes >= BYTES_MOST or out_of_time() then
+    break
+  end
+end
+local is_full = not is_last and total - before >= room
+if is_setting and is_last and duplicates == 0 and total < most then
+  redis.call('HDEL', keys[QUEUE], 'move_at')
+end
 for i = 0, 1 do
   use(i)
   serve_waiters()
@@ -145,7 +159,9 @@ end
 if stored.is_new and total > before then
   made = { keys[QUEUE] }
 end
-if not is_last then
+if is_full then
+  return { 3, now, total, duplicates }
+elseif not is_last then
   return { total > before and 2 or 0, now, duplicates, format('%d.%d', total, at) }
 end
 return { total > 0 and 1 or -1, now, total, duplicates }
