@@ -139,9 +139,11 @@ test-asan: packages-test ## tests under AddressSanitizer and UndefinedBehaviorSa
 	@cmake --build --preset asan -j $(JOBS)
 	@$(call run_tests,asan -j $$((2 * $(JOBS))) $(if $(CLUSTER),,--label-exclude cluster))
 
-# TypeScript clients that two generators of npm's make of the contract, and the packages of clients/.
-test-clients: packages-clients build ## generated TypeScript clients, packages of clients/
+# TypeScript clients that two generators of npm's make of the contract, the packages of clients/, and
+# programs that use an AWS SDK.
+test-clients: packages-clients tests/sqs/node_modules/.package-lock.json build ## generated TypeScript clients, packages of clients/, SDKs of SQS
 	@tests/test_clients.py build/patternd build/clients
+	@node --test tests/sqs/
 
 # The daemon of the tests, and the unit tests themselves, under memcheck; most of the time they
 # wait.
@@ -154,8 +156,8 @@ test-valgrind: packages-valgrind ## tests under memcheck
 test-browser: packages-browser packages-site tests/browser/node_modules/.package-lock.json build ## /ui, /docs and the site in Chromium
 	@node --test --test-concurrency=1 tests/browser/
 
-tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json
-	@npm ci --prefix tests/browser --no-audit --no-fund --ignore-scripts --loglevel=error
+tests/browser/node_modules/.package-lock.json tests/sqs/node_modules/.package-lock.json: tests/%/node_modules/.package-lock.json: tests/%/package-lock.json
+	@npm ci --prefix tests/$* --no-audit --no-fund --ignore-scripts --loglevel=error
 	@touch $@
 
 # gcc -fanalyzer, clang-tidy and cppcheck, of each file that has changed since they were last asked.

@@ -96,7 +96,7 @@ test('messages pass the doors', { skip: Boolean(process.env.SQS_URL) }, async ()
     MessageBody: '{"order":15}',
     MessageAttributes: { lang: { DataType: 'String', StringValue: 'de' } },
   });
-  const [message] = await queue.receive();
+  const message = await queue.receive();
   assert.deepEqual([message.body, message.headers], [{ order: 15 }, { lang: 'de' }]);
   await message.acknowledge();
   await queue.send({ order: 16 }, { headers: { lang: 'fr' } });

@@ -93,28 +93,33 @@ test('a message that sqs-consumer cannot handle becomes a dead letter', async (c
   assert.deepEqual([failed.length, errors], [3, []]);
 });
 
+/** Applies a decorator to a method, as TypeScript does. */
+const decorate = (decorator, { prototype }, name) =>
+  decorator(prototype, name, Object.getOwnPropertyDescriptor(prototype, name));
+
 test('@ssut/nestjs-sqs consumes and produces', async () => {
-  const { SqsMessageHandler, SqsModule, SqsService } = nestjsSqs;
+  const { SqsConsumerEventHandler, SqsMessageHandler, SqsModule, SqsService } = nestjsSqs;
   const queueUrl = await stage.queue();
   const got = [];
+  const errors = [];
   class Orders {
     handle(message) {
       got.push(JSON.parse(message.Body));
     }
+    fail(error) {
+      errors.push(error.message);
+    }
   }
-  SqsMessageHandler('orders', false)(
-    Orders.prototype,
-    'handle',
-    Object.getOwnPropertyDescriptor(Orders.prototype, 'handle'),
-  );
-  const consumers = [{ name: 'orders', queueUrl, sqs, region: 'eu-central-1', waitTimeSeconds: 1 }];
-  const producers = [{ name: 'orders', queueUrl, sqs, region: 'eu-central-1' }];
+  decorate(SqsMessageHandler('orders', false), Orders, 'handle');
+  decorate(SqsConsumerEventHandler('orders', 'error'), Orders, 'fail');
+  const options = { name: 'orders', queueUrl, sqs, region: 'eu-central-1' };
+  const consumers = [{ ...options, stopOptions: { abort: true } }];
   class App {}
-  Module({ imports: [SqsModule.register({ consumers, producers })], providers: [Orders] })(App);
+  Module({ imports: [SqsModule.register({ consumers, producers: [options] })], providers: [Orders] })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: ['error'] });
   await app.get(SqsService).send('orders', { id: 'one', body: { order: 15 } });
   await until(async () => got.length === 1 && (await stage.isEmpty(queueUrl)), 'the order is handled');
-  assert.deepEqual(got, [{ order: 15 }]);
+  assert.deepEqual([got, errors], [[{ order: 15 }], []]);
   assert.equal((await app.get(SqsService).getQueueAttributes('orders')).VisibilityTimeout, '30');
-  await app.close();
+  await app.close(); // which ends the long poll with an error
 });
