@@ -23,6 +23,7 @@ from stage import Daemon
 
 FACTS = pathlib.Path(__file__).resolve().parent / "facts/sqs.json"
 AT_ONCE = 8
+NOW_S = 60
 PLACE = re.compile(r"\$\{(text:\d+|\w+)\}")
 BASE64 = re.compile(r"\$\{base64:(.*)\}", re.S)
 SIGNED = "AWS4-HMAC-SHA256 Credential=key/20261130/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
@@ -98,6 +99,8 @@ def is_like(got, expected):
         return got not in (None, "")
     if expected == "#":
         return isinstance(got, str) and got.isdigit()
+    if expected == "@":  # in seconds or milliseconds
+        return str(got).isdigit() and any(abs(int(got) / unit - time.time()) < NOW_S for unit in (1, 1000))
     if isinstance(expected, str) and expected.endswith("*"):
         return isinstance(got, str) and got.startswith(expected[:-1])
     if expected == 0:  # an instant
