@@ -137,16 +137,16 @@ test('a token is the session token, or the key id', { skip: Boolean(process.env.
   assert.equal((await sender.getQueueUrl({ QueueName: 'orders' })).QueueUrl, QueueUrl);
   await sender.sendMessage({ QueueUrl, MessageBody: 'x' });
   const refused = (name, status) => (error) => error.name === name && error.$metadata.httpStatusCode === status;
-  await assert.rejects(sender.receiveMessage({ QueueUrl }), refused('AccessDeniedException', 403));
-  await assert.rejects(sender.listQueues({}), refused('AccessDeniedException', 403));
+  await assert.rejects(sender.receiveMessage({ QueueUrl }), refused('AccessDenied', 403));
+  await assert.rejects(sender.listQueues({}), refused('AccessDenied', 403));
   await assert.rejects(
     by({ accessKeyId: 'wrong' }).receiveMessage({ QueueUrl }),
-    refused('UnrecognizedClientException', 403),
+    refused('InvalidClientTokenId', 403),
   );
   // The session token comes first, even if the key id is a good token.
   await assert.rejects(
     by({ accessKeyId: made.owner, sessionToken: 'wrong' }).listQueues({}),
-    refused('UnrecognizedClientException', 403),
+    refused('InvalidClientTokenId', 403),
   );
   assert.equal((await owner.receiveMessage({ QueueUrl })).Messages[0].Body, 'x');
 });
