@@ -222,33 +222,17 @@ static void out_redrive(struct sqs_call *s, struct json_out *body, struct text p
 	out_int(body, "max_receives", redrive.receives);
 }
 
-static bool is_given(const struct sqs_call *s, struct text annotation)
-{
-	size_t len = sizeof(SQS_ANNOTATION) - 1;
-
-	for (const struct json *m = first_given(s); m; m = m->next)
-		if (annotation.len > len && memcmp(annotation.at, SQS_ANNOTATION, len) == 0 &&
-		    text_equal((struct text){ annotation.at + len, annotation.len - len }, m->key))
-			return true;
-	return false;
-}
-
-static void out_annotations(struct sqs_call *s, struct json_out *body, const struct json *annotations)
+/* Writes the annotations that change; an empty text removes one. */
+static void out_annotations(struct sqs_call *s, struct json_out *body, bool is_new)
 {
 	out_object(body, "annotations");
-	for (const struct json *a = annotations ? annotations->first : NULL; a; a = a->next) {
-		if (is_given(s, a->key))
-			continue;
-		out_key(body, a->key);
-		out_text(body, NULL, a->text);
-	}
 	sqs_tags_out_given(s, body);
 	for (const struct json *m = first_given(s); m; m = m->next) {
 		const struct attribute *a = attribute_of(m->key);
-		if (!a || a->kind != KEPT || !m->text.len)
+		if (a->kind != KEPT || (is_new && !m->text.len))
 			continue;
 		out_key(body, arena_printf(&s->req->arena, SQS_ANNOTATION "%s", a->name));
-		out_text(body, NULL, m->text);
+		out_text_or_null(body, NULL, m->text);
 	}
 	out_close(body);
 }
@@ -281,7 +265,7 @@ static void out_setting(struct sqs_call *s, struct json_out *body, const struct 
 	}
 }
 
-void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, const struct json *annotations)
+void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, bool is_new)
 {
 	bool keeps = json_tree_member(s->in, "tags");
 
@@ -291,7 +275,7 @@ void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body
 		out_setting(s, body, a, m->text);
 	}
 	if (keeps)
-		out_annotations(s, body, annotations);
+		out_annotations(s, body, is_new);
 }
 
 /* ---- What a client gets ---- */
@@ -335,7 +319,7 @@ static struct text value_of(struct sqs_call *s, const struct attribute *a, const
 		return redrive_of(s, settings);
 	case KEPT:
 		snprintf(name, sizeof(name), SQS_ANNOTATION "%s", a->name);
-		kept = json_tree_string(json_tree_member(queue, "annotations"), name);
+		kept = json_tree_string(json_tree_member(settings, "annotations"), name);
 		return kept.at || !a->member ? kept : text_of(a->member);
 	case COUNT:
 		return int_text(s, json_tree_int(queue, a->member, 0) +

@@ -10,11 +10,8 @@
 /* Checks the member Attributes. False: an error was answered. */
 bool sqs_queue_attributes_check(struct sqs_call *s);
 
-/*
- * Writes the settings that Attributes change, into the body of an operation. The annotations of the
- * queue are replaced as a whole, so `annotations` has the present ones; NULL: none.
- */
-void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, const struct json *annotations);
+/* Writes the settings that Attributes change, into the body of a PUT if it is new, else of a PATCH. */
+void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, bool is_new);
 
 /*
  * Writes the member Attributes of a queue, the answer of queue_get: those that AttributeNames asks

@@ -90,7 +90,7 @@ static void on_looked(struct request *req)
 		return;
 	}
 	sqs_body_begin(s, &body);
-	sqs_queue_attributes_out_settings(s, &body, NULL);
+	sqs_queue_attributes_out_settings(s, &body, true);
 	out_defaults(s, &body);
 	sqs_run_create(s, "queue_put", s->queue, &body, on_created);
 }
@@ -210,13 +210,12 @@ void sqs_get_queue_attributes(struct sqs_call *s)
 static void on_settings(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = existing(s);
 	struct json_out body;
 
-	if (!queue)
+	if (!existing(s))
 		return;
 	sqs_body_begin(s, &body);
-	sqs_queue_attributes_out_settings(s, &body, json_tree_member(queue, "annotations"));
+	sqs_queue_attributes_out_settings(s, &body, false);
 	sqs_run(s, "queue_patch", s->queue, &body, on_done);
 }
 

@@ -18,20 +18,6 @@ static struct text key_of(const struct json *annotation)
 							     : (struct text){ 0 };
 }
 
-/* True if the request sets or removes the tag. */
-static bool is_named(const struct sqs_call *s, struct text key)
-{
-	const struct json *tags = json_tree_member(s->in, "Tags"), *keys = json_tree_member(s->in, "TagKeys");
-
-	for (const struct json *t = tags ? tags->first : NULL; t; t = t->next)
-		if (text_equal(t->key, key))
-			return true;
-	for (const struct json *k = keys ? keys->first : NULL; k; k = k->next)
-		if (k->kind == JSON_IS_TEXT && text_equal(k->text, key))
-			return true;
-	return false;
-}
-
 static void refuse_count(struct sqs_call *s)
 {
 	sqs_fail(s, SQS_INVALID_PARAMETER, "Too many tags added for queue %s.", s->queue.at);
@@ -60,13 +46,39 @@ static void on_tagged(struct request *req)
 		sqs_answer_empty(s);
 }
 
+static bool is_given(const struct json *tags, struct text key)
+{
+	for (const struct json *t = tags->first; t; t = t->next)
+		if (text_equal(t->key, key))
+			return true;
+	return false;
+}
+
+static const struct json *annotations_of(const struct json *queue)
+{
+	return json_tree_member(json_tree_member(queue, "settings"), "annotations");
+}
+
+/* Returns how many tags the queue will have. */
+static size_t count_of(const struct json *queue, const struct json *tags)
+{
+	const struct json *annotations = annotations_of(queue);
+	size_t count = tags->count;
+
+	for (const struct json *a = annotations ? annotations->first : NULL; a; a = a->next) {
+		struct text key = key_of(a);
+		count += key.at && !is_given(tags, key);
+	}
+	return count;
+}
+
+/* Sets the tags, and removes the others that the request names. */
 static void on_looked(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = sqs_answer(s), *old = json_tree_member(queue, "annotations");
-	const struct json *tags = json_tree_member(s->in, "Tags");
+	const struct json *queue = sqs_answer(s), *tags = json_tree_member(s->in, "Tags");
+	const struct json *keys = json_tree_member(s->in, "TagKeys");
 	struct json_out body;
-	size_t count = tags ? tags->count : 0;
 
 	if (!queue)
 		return;
@@ -74,22 +86,19 @@ static void on_looked(struct request *req)
 		sqs_fail_absent(s);
 		return;
 	}
+	if (tags && count_of(queue, tags) > TAGS_MOST) {
+		refuse_count(s);
+		return;
+	}
 	sqs_body_begin(s, &body);
 	out_object(&body, "annotations");
-	for (const struct json *a = old ? old->first : NULL; a; a = a->next) {
-		struct text key = key_of(a);
-		if (key.at && is_named(s, key))
-			continue;
-		count += key.at != NULL;
-		out_key(&body, a->key);
-		out_text(&body, NULL, a->text);
-	}
 	out_tags(s, &body, tags);
+	for (const struct json *k = keys ? keys->first : NULL; k; k = k->next) {
+		out_key(&body, arena_printf(&req->arena, PREFIX "%s", k->kind == JSON_IS_TEXT ? k->text.at : ""));
+		out_null(&body, NULL);
+	}
 	out_close(&body);
-	if (tags && count > TAGS_MOST)
-		refuse_count(s);
-	else
-		sqs_run(s, "queue_patch", s->queue, &body, on_tagged);
+	sqs_run(s, "queue_patch", s->queue, &body, on_tagged);
 }
 
 bool sqs_tags_check(struct sqs_call *s, const struct json *tags)
@@ -128,7 +137,7 @@ void sqs_untag_queue(struct sqs_call *s)
 static void on_listed(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = sqs_answer(s), *annotations = json_tree_member(queue, "annotations");
+	const struct json *queue = sqs_answer(s), *annotations = annotations_of(queue);
 	bool is_open = false;
 
 	if (!queue)
