@@ -278,11 +278,11 @@ static const struct operation *find(struct request *req)
 	bool is_query = !target.at && is_form(req);
 	size_t action = target.at ? action_of(target) : is_query ? ACTION_query : ACTION_none;
 	req->gateway = (struct request_gateway){
-		&action_operations[action],
-		target.at  ? on_refused
-		: is_query ? on_query
-			   : NULL,
-		s,
+		.op = &action_operations[action],
+		.answered = target.at  ? on_refused
+			    : is_query ? on_query
+				       : NULL,
+		.work = s,
 	};
 	return req->gateway.op;
 }

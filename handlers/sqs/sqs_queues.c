@@ -129,8 +129,10 @@ static void on_url(struct request *req)
 		answer_url(s);
 }
 
+/* Every sender and receiver asks for it first. */
 void sqs_get_queue_url(struct sqs_call *s)
 {
+	s->req->gateway.any_action = true;
 	look(s, on_url);
 }
 

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sqs/sqs_attributes.h"
 #include "sqs/sqs_batch.h"
@@ -57,9 +58,6 @@ static bool check_kind(struct sqs_call *s, struct sqs_entry *e, const struct out
 			"Value %s for parameter MessageDeduplicationId is invalid. Reason: The request includes "
 			"a parameter that is not valid for this queue type.",
 			m->dedupe_id.at);
-	if (s->is_fifo && !m->group.at)
-		return sqs_batch_refuse(s, e, SQS_MISSING_PARAMETER,
-					"The request must contain the parameter MessageGroupId.");
 	if (s->is_fifo && m->delay_s > 0)
 		return sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER,
 					"Value %" PRId64
@@ -182,6 +180,15 @@ static void answer(struct sqs_call *s)
 
 static void send(struct sqs_call *s);
 
+/* True if the queue does not make dedupe ids of bodies, which fails all messages. */
+static bool lacks_dedupe_id(struct sqs_call *s)
+{
+	const struct json *errors = json_tree_member(sqs_problem_document(s), "errors");
+	struct text pointer = json_tree_string(errors ? errors->first : NULL, "pointer");
+
+	return pointer.at && strstr(pointer.at, "/dedupe_by_body");
+}
+
 /* The queue has refused one message of the send. True: it is marked, so the others can be sent. */
 static bool mark_refused(struct sqs_call *s)
 {
@@ -200,6 +207,13 @@ static void on_sent(struct request *req)
 	struct sqs_call *s = sqs_call_of(req);
 	struct sending *w = s->work;
 
+	if (sqs_problem(s) && lacks_dedupe_id(s)) {
+		sqs_fail(
+			s, SQS_INVALID_PARAMETER,
+			"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
+			"explicitly");
+		return;
+	}
 	if (sqs_problem(s) && mark_refused(s)) {
 		send(s);
 		return;
@@ -259,6 +273,10 @@ static void begin(struct sqs_call *s, struct sending *w)
 		w->messages[i].id = sqs_id_of_retry(s->req, w->batch.entries[i].id, request);
 		check(s, &w->batch.entries[i], &w->messages[i]);
 		bytes += bytes_of(&w->messages[i]);
+		if (s->is_fifo && !w->messages[i].group.at) {
+			sqs_fail(s, SQS_MISSING_PARAMETER, "The request must contain the parameter MessageGroupId.");
+			return;
+		}
 	}
 	if (bytes > BYTES_MOST && !w->is_batch)
 		sqs_fail(s, SQS_INVALID_PARAMETER,

@@ -124,6 +124,12 @@ bool access_is_revoked(const struct request *req)
 
 typedef bool access_test(const struct scope *s, const struct scope_need *need);
 
+/* True if the scope covers some action on the name. */
+static bool covers_name(const struct scope *s, const struct scope_need *need)
+{
+	return scope_covers(s, &(struct scope_need){ need->kind, need->name, s->action });
+}
+
 static bool has_scope(const struct token_file_entry *t, const struct scope_need *need, access_test *covers)
 {
 	for (size_t i = 0; i < t->scope_count; i++)
@@ -181,8 +187,10 @@ static bool is_allowed_path(struct request *req, const struct token_file_entry *
 		if (is_known)
 			name = n->field < 0 ? (struct text){ 0 } : req->asked.path_values[n->field];
 		/* While the name is not known, the action must be allowed on some name. */
-		if ((is_known || n->flag < 0) &&
-		    !is_allowed(req, t, n, name, is_known ? scope_covers : scope_covers_some))
+		if ((is_known || n->flag < 0) && !is_allowed(req, t, n, name,
+							     !is_known                 ? scope_covers_some
+							     : req->gateway.any_action ? covers_name
+										       : scope_covers))
 			return false;
 	}
 	return true;

@@ -8,7 +8,8 @@
  *		    &(struct self_call_input){ .name = queue }, on_purged);
  *	on_purged: req->answer ...; answer in the other protocol, or gateway_run again
  *
- * Each operation is checked against the scopes of the request's token.
+ * Each operation is checked against the scopes of the request's token, or with `any_action` whether
+ * the token has any scope on the name.
  */
 #ifndef PATTERND_GATEWAY_H
 #define PATTERND_GATEWAY_H

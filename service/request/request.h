@@ -145,6 +145,7 @@ struct request_gateway {
 	 */
 	void (*answered)(struct request *req);
 	void *work;
+	bool any_action; /* a scope for any action on the name admits the operation */
 };
 
 struct request {

@@ -5,7 +5,7 @@
 
 SUITE(.open = start, .close = stop, .after = forget_all);
 
-enum { MOST = 64, MOST_BYTES = 32768, KEY_MOST = 128 };
+enum { MOST = 64, MOST_BYTES = 32768, KEY_MOST = 256 };
 
 /* The annotations in an answer, as compact JSON in the order of the answer. */
 static const char *annotations_of(struct answer a)
