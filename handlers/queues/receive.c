@@ -223,7 +223,8 @@ static void on_received(struct request *req, const struct reply *r)
 		answer_absent(req, r);
 		return;
 	}
-	order->must_exist = false;
+	if (order->queue_count > 1)
+		order->must_exist = false;
 	if (!req->result->replayed)
 		note_worker(req);
 	if (taken == QUEUE_MESSAGE_RECEIVE_PAYING) {

@@ -11,6 +11,9 @@ end
 if redis.call('ZCARD', keys[ROOM]) > 0 then
   waiters_wake_all(keys[ROOM], keys[ROOM], 0)
 end
-table.remove(KEYS, 9) -- its waiters still wait
+if redis.call('ZCARD', keys[WAITERS]) > 0 then -- those whose queue must exist end
+  waiters_wake_all(keys[QUEUE], keys[WAITERS], 0)
+end
+table.remove(KEYS, 9) -- the others still wait
 local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

@@ -178,7 +178,24 @@ TEST(a_missing_queue_leaves_no_record)
 	assert_string_equal(http(client, "POST", "/queues/q/receive", body, key).body, a.body);
 }
 
-/* The daemon checks that the queues exist when the request comes, and not again. */
+TEST(the_deletion_of_the_only_queue_ends_a_wait)
+{
+	static const char queue[] = "/queues/a/receive";
+
+	assert_status(http(client, "PUT", "/queues/a", "{}"), 201);
+	struct raw *bound = waiter_at(&patternd, queue, "{" MUST "," LONG "}", "");
+	struct raw *other = waiter_at(&patternd, queue, "{" LONG "}", "");
+	wait_until(all_parked(&patternd, 2), SOON_MS);
+	assert_status(http(client, "DELETE", "/queues/a", NULL), 204);
+	assert_problem(waiter_answer(bound, queue, SOON_MS), 404, "not_found", "none");
+	send_to("a", "{\"body\":1}");
+	struct answer a = waiter_answer(other, queue, SOON_MS);
+	assert_int_equal(int_at(a, "/messages/0/body"), 1);
+	raw_close(bound);
+	raw_close(other);
+}
+
+/* That several queues exist is checked when the request comes, and not again. */
 TEST(a_queue_may_be_deleted_while_it_is_waited_at)
 {
 	assert_status(http(client, "PUT", "/queues/a", "{}"), 201);
