@@ -1,16 +1,16 @@
 /*
  * queue_bulk: many messages at once: purge and redrive. Each is a script that is called until it
- * has finished: lua/queues/queue_purge.lua, redrive/queue_redrive.lua, queue_redrive_delayed.lua
- * and queue_redrive_to.lua, and groups/queue_group_purge.lua and queue_group_redrive.lua. A redrive
- * by ids into the same queue is one call (redrive/queue_message_redrive.lua). Only the scripts know
- * how many messages one step takes.
+ * has finished: lua/queues/queue_purge.lua, redrive/queue_redrive.lua and
+ * queue_redrive_delayed.lua, and groups/queue_group_purge.lua and queue_group_redrive.lua. A
+ * redrive by ids into the same queue is one call (redrive/queue_message_redrive.lua). Only the
+ * scripts know how many messages one step takes. move.c moves dead letters into another queue.
  *
  * The last argument of a script in steps is what the steps before did: nothing yet. It is also the
  * name of the step in the idempotency record.
  */
 #include "common/handler.h"
+#include "queues/move.h"
 #include "queues/queue_call.h"
-#include "queues/queue_content.h"
 
 /* ---- Redrive ---- */
 
@@ -63,37 +63,41 @@ static void redrive_all(struct request *req, const struct queue_redrive_input *i
 	call_send(c, on_redriven);
 }
 
-static void on_moved(struct request *req, const struct reply *r)
+static void on_moved(struct request *req, struct queue_move *m)
 {
-	answer_redriven(req, reply_int(r, QUEUE_STEP_TOTAL), reply_int(r, QUEUE_REDRIVE_TO_DUPLICATES));
+	if (m->failed)
+		call_problem_answer(m->failed);
+	else
+		answer_redriven(req, m->moved, m->duplicates);
 }
 
 static void move(struct request *req, const struct queue_redrive_input *in)
 {
-	struct call *c = queue_call(req, &queue_redrive_to_script, in->name);
+	const struct text names[] = { in->name, in->to };
+	const struct slots *slots = slots_of(req, names, 2);
+	struct queue_move *m = arena_alloc(&req->arena, sizeof(*m));
 
-	queue_call_keys(c, in->to);
-	call_int(c, in->interval_ms);
-	call_int(c, in->ids.count ? 0 : in->limit);
-	call_text(c, queue_encoded(req, in->name));
-	call_string(c, "");
-	for (size_t i = 0; i < in->ids.count; i++)
-		call_text(c, in->ids.items[i]);
-	call_int(c, 0);
-	call_string(c, "0.0");
-	call_send(c, on_moved);
+	if (!slots || !slots_bear_key(req, slots))
+		return;
+	if (!m) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*m = (struct queue_move){
+		.from = in->name,
+		.to = in->to,
+		.ids = in->ids.items,
+		.id_count = in->ids.count,
+		.interval_ms = in->interval_ms,
+		.limit = in->ids.count ? (int64_t)in->ids.count : in->limit,
+		.done = on_moved,
+	};
+	queue_move_begin(req, m);
 }
 
 void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 {
-	bool moves = in->to.at && !text_equal(in->to, in->name);
-
-	if (moves && !slots_are_one(in->to, in->name))
-		answer_field_problem(req, P_INVALID_VALUE, "/to",
-				     "is in another slot of the Cluster than queue '%s', and messages are moved "
-				     "within a slot only",
-				     in->name.at);
-	else if (moves)
+	if (in->to.at && !text_equal(in->to, in->name))
 		move(req, in);
 	else if (in->ids.count)
 		redrive_these(req, in);

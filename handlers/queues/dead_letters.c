@@ -2,19 +2,21 @@
 
 #include <stdlib.h>
 
-#include "common/handler.h"
+#include "core/container.h"
 #include "process/log.h"
+#include "queues/move.h"
 #include "queues/queue_call.h"
-#include "queues/queue_content.h"
 
 /* MOVES_MOST queues at once; a reply begins the move of another queue later. */
 enum { MOVES_MOST = 64, LETTERS_MOST = 100000, LOG_EVERY_US = 60000000 };
 
-/* A move that is under way. */
+/* The move of a queue that is under way: a request without a client, and then another one. */
 struct move {
 	struct move *next;
 	bool looks_again; /* a reply reported more dead letters */
-	bool has_moved;
+	bool is_claimed;  /* this daemon moves them, into `to` */
+	char *to;         /* NULL: not known yet */
+	struct queue_move letters;
 	size_t len;
 	char queue[];
 };
@@ -30,6 +32,13 @@ static struct text queue_of(const struct move *m)
 	return (struct text){ m->queue, m->len };
 }
 
+static struct move *move_of(const struct request *req)
+{
+	struct queue_move *letters = req->work;
+
+	return container_of(letters, struct move, letters);
+}
+
 static void remove_move(struct move *m)
 {
 	struct move **at = &moves;
@@ -38,79 +47,80 @@ static void remove_move(struct move *m)
 		at = &(*at)->next;
 	*at = m->next;
 	move_count--;
+	free(m->to);
 	free(m);
 }
 
-static void on_ended(struct request *req)
-{
-	struct move *m = req->work;
-
-	if (m->looks_again && m->has_moved && !is_draining)
-		begin(m);
-	else
-		remove_move(m);
-}
-
 /* A queue that cannot be asked is tried again by a later reply; operators see why. */
-static void log_failed(const struct request *req)
+static void log_failed(const struct move *m, const struct call *failed)
 {
 	static int64_t logged_us;
-	const struct move *m = req->work;
 
 	if (logged_us && loop_now_us() - logged_us < LOG_EVERY_US)
 		return;
 	logged_us = loop_now_us();
-	log_event(LOG_WARN, "dead_letters_stay",
-		  "the dead letters of queue '%s' did not move to its dead_letter_queue: %s", m->queue,
-		  call_problem_text(req->result->failed));
+	log_event(LOG_WARN, "dead_letters_stay", "the dead letters of queue '%s' do not move to queue '%s': %s",
+		  m->queue, m->to, call_problem_text(failed));
 }
 
-static void on_moved(struct request *req, const struct reply *r)
+static void on_moved(struct request *req, struct queue_move *letters)
 {
-	struct move *m = req->work;
+	struct move *m = move_of(req);
 
-	if (r)
-		m->has_moved = reply_outcome(r) == QUEUE_REDRIVE_TO_FINISHED;
-	else
-		log_failed(req);
+	if (letters->failed)
+		log_failed(m, letters->failed);
+	m->is_claimed = letters->is_cut && !letters->failed;
+	m->looks_again &= letters->moved > 0 && !letters->failed;
 }
 
 static void on_claimed(struct request *req, const struct reply *r)
 {
-	struct move *m = req->work;
+	struct move *m = move_of(req);
 
+	m->looks_again = false;
 	if (!r || reply_outcome(r) != QUEUE_LETTERS_CLAIM_CLAIMED)
 		return;
 	struct text to = reply_text(r, QUEUE_LETTERS_CLAIM_TO);
-	to = arena_copy(&req->arena, to.at, to.len);
-	if (!to.at || !slots_are_one(queue_of(m), to))
-		return;
-	struct call *c = queue_call(req, &queue_redrive_to_script, queue_of(m));
-	queue_call_keys(c, to);
-	call_int(c, 0);
-	call_int(c, LETTERS_MOST);
-	call_text(c, queue_encoded(req, queue_of(m)));
-	call_string(c, "1");
-	call_int(c, 0);
-	call_string(c, "0.0");
-	call_may_fail(c);
-	call_send(c, on_moved);
+	free(m->to);
+	m->to = strndup(to.at, to.len);
+	m->is_claimed = m->to;
+}
+
+/* Each request begins the next one, until nothing is left, or the other queue refuses letters. */
+static void on_ended(struct request *req)
+{
+	struct move *m = move_of(req);
+
+	if (!is_draining && (m->is_claimed || m->looks_again))
+		begin(m);
+	else
+		remove_move(m);
 }
 
 /* If memory runs out, a later reply begins the move. */
 static void begin(struct move *m)
 {
 	static const struct operation operation = { .id = "dead_letters", .method = "POST", .writes = true };
-	struct request *req = request_background(&operation, m, on_ended);
+	struct request *req = request_background(&operation, &m->letters, on_ended);
 
-	m->looks_again = m->has_moved = false;
 	if (!req) {
 		remove_move(m);
 		return;
 	}
-	struct call *c = queue_call(req, &queue_letters_claim_script, queue_of(m));
-	call_may_fail(c);
-	call_send(c, on_claimed);
+	if (m->is_claimed) {
+		m->is_claimed = false;
+		m->letters = (struct queue_move){ .from = queue_of(m),
+						  .to = text_of(m->to),
+						  .limit = LETTERS_MOST,
+						  .is_setting = true,
+						  .done = on_moved };
+		queue_move_begin(req, &m->letters);
+	} else {
+		struct call *c = queue_call(req, &queue_letters_claim_script, queue_of(m));
+		m->looks_again = false;
+		call_may_fail(c);
+		call_send(c, on_claimed);
+	}
 	request_background_start(req);
 }
 

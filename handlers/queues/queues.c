@@ -249,11 +249,6 @@ static bool check_letters(struct request *req, struct text queue, struct text to
 	if (to.at && text_equal(queue, to))
 		answer_field_problem(req, P_INVALID_VALUE, "/dead_letter_queue",
 				     "is the queue itself, in which a dead letter stays without this setting");
-	else if (to.at && !slots_are_one(queue, to))
-		answer_field_problem(req, P_INVALID_VALUE, "/dead_letter_queue",
-				     "is in another slot of the Cluster than queue '%s', and messages are moved "
-				     "within a slot only",
-				     queue.at);
 	else
 		return true;
 	return false;

@@ -45,12 +45,7 @@ static void die(const char *id)
 	assert_status(reject(take(id, ""), "{\"dead\":true}"), 200);
 }
 
-static bool is_cluster(void) /* the two queues are in different slots */
-{
-	return getenv("PATTERND_TEST_TOPOLOGY");
-}
-
-SUITE(.open = start, .close = stop, .after = forget_all, .skips = is_cluster);
+SUITE(.open = start, .close = stop, .after = forget_all);
 
 /* ---- The setting ---- */
 

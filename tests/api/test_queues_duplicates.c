@@ -159,7 +159,7 @@ static void make_dead(const char *const ids[])
 
 TEST(dead_letters_move)
 {
-	if (redis.cluster) /* the queues are in different slots: test_queues_slots.c */
+	if (redis.cluster) /* the queues are in different slots: test_queues_move_slots.c */
 		skip();
 	make_dead(IDS("a", "b", "c"));
 	assert_status(http(client, "POST", "/queues/other/messages", "{\"body\":1,\"id\":\"b\"}"), 201);

@@ -353,26 +353,6 @@ TEST(a_node_that_does_not_answer_is_not_missing)
 	must_have(a, 0, low, 1);
 }
 
-/* Dead letters move within a slot, and nowhere else. */
-TEST(dead_letters_stay_in_their_slot)
-{
-	char target[256], body[128];
-
-	send(low, 1);
-	snprintf(target, sizeof(target), "/queues/%s/receive", low);
-	struct answer a = http(pair.c[0], "POST", target, NULL);
-	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s/reject", low, text_at(a, "/messages/0/receipt"));
-	assert_status(http(pair.c[0], "POST", target, "{\"dead\":true}"), 200);
-	snprintf(target, sizeof(target), "/queues/%s/redrive", low);
-	snprintf(body, sizeof(body), "{\"to\":\"%s\"}", high);
-	a = http(pair.c[0], "POST", target, body);
-	assert_problem(a, 400, "invalid_value", "none");
-	assert_string_equal(text_at(a, "/errors/0/pointer"), "/to");
-	snprintf(body, sizeof(body), "{\"to\":\"%s\"}", name_beside(low, 1));
-	a = http(pair.c[0], "POST", target, body);
-	assert_int_equal(int_at(a, "/redriven"), 1);
-}
-
 static void put(const char *kind, const char *name, const char *body)
 {
 	char target[64];

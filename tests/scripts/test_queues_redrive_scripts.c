@@ -172,6 +172,48 @@ TEST(an_id_stays)
 	free(id);
 }
 
+/* Between two steps of a move between slots, the letter was redriven, and may have died again. */
+TEST(only_the_letter_that_was_read_is_removed)
+{
+	char sequence[32], died_at[32];
+
+	for (int changes = 0; changes < 3; changes++) {
+		script_stage_empty(NULL);
+		make_dead((struct outgoing){ .id = "a", .max_receives = 1 });
+		run(&r, &queue_letters_read_script, queue_keys("q"), ARGS("100", "0"));
+		assert_int_equal(r.reply->elements, QUEUE_LETTERS_READ_LETTERS + 1);
+		const redisReply *letter = r.reply->element[QUEUE_LETTERS_READ_LETTERS];
+		snprintf(sequence, sizeof(sequence), "%s", letter->element[QUEUE_LETTER_SEQUENCE]->str);
+		snprintf(died_at, sizeof(died_at), "%lld", letter->element[QUEUE_LETTER_DIED_AT_MS]->integer);
+		if (changes > 0)
+			run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "a"));
+		if (changes > 1) {
+			assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_B), 1);
+			*script_clock_us += 5000;
+			assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_B), 0);
+		}
+		run(&r, &queue_letters_remove_script, queue_keys("q"), ARGS("", sequence, died_at));
+		assert_int_equal(outcome(&r), changes == 0);
+		assert_counts(&r, "q", changes == 1, 0, 0, changes == 2);
+	}
+}
+
+/* A page has a mebibyte of contents, unless the first alone is longer. */
+TEST(a_page_of_letters_is_bounded)
+{
+	static char body[400001];
+
+	memset(body, '1', sizeof(body) - 1);
+	for (int i = 0; i < 4; i++)
+		make_dead((struct outgoing){ .body = body });
+	run(&r, &queue_letters_read_script, queue_keys("q"), ARGS("100", "0"));
+	assert_int_equal(r.reply->elements, QUEUE_LETTERS_READ_LETTERS + 2);
+	assert_int_equal(item_int(&r, QUEUE_LETTERS_READ_IS_LAST), 0);
+	run(&r, &queue_letters_read_script, queue_keys("q"), ARGS("100", "2"));
+	assert_int_equal(r.reply->elements, QUEUE_LETTERS_READ_LETTERS + 2);
+	assert_int_equal(item_int(&r, QUEUE_LETTERS_READ_IS_LAST), 1);
+}
+
 TEST(taken_ids_stay_dead)
 {
 	static const char *const ids[] = { "ready", "dead", "flies", "done", "free" };

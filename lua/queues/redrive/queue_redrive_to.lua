@@ -81,27 +81,13 @@ local function letters_by_age(count)
   return letters, #found < count
 end
 
--- is_taken(id): whether the other queue, which is in use now, has or remembers an id. A message
--- that only waits to be dropped is dropped.
-local function is_taken(id)
-  local m, state = find(id)
-  if m and state == 'expired' then
-    drop_found(m)
-    commit(true)
-  elseif m then
-    return true
-  end
-  local until_ms = redis.call('ZSCORE', keys[DONE], id)
-  return until_ms and tonumber(until_ms) > now
-end
-
 -- move_letters(letters): moves the dead letters whose ids are free.
 local function move_letters(letters)
   local moved, taken = {}, {}
   use(1)
   for _, m in ipairs(letters) do
     local id = id_of(m)
-    if m.content and (taken[id] or is_taken(id)) then
+    if m.content and (taken[id] or letter_there(id, '')) then
       duplicates = duplicates + 1
       at = at + (has_ids and 0 or 1)
     else

@@ -1,0 +1,51 @@
+-- queue_letters_store: stores dead letters of a queue in another slot, as queue_redrive_to does.
+-- They leave the other queue afterwards (queue_letters_remove). If they do not, since the daemon
+-- died, the next move stores none twice: a message with the id of the letter names its queue and
+-- its sequence there.
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
+-- ARGV  1 interval_ms, 2 how many moved before, 3 the name of the other queue, percent-encoded, 4
+--       '1': only as many as max_messages admits; else '', 5... three per letter: sequence, content
+--       and state, as queue_letters_read returns them
+--@reply 0..: outcomes text
+-- The outcome of the reply is how many were stored. outcomes has a digit for each letter: 1 stored,
+-- 2 stored by an earlier move, 3 its id is taken or remembered, 4 max_messages admits no more.
+-- Errors: WRONGTYPE, nothing changed. O(letters * log(queue)).
+local interval_ms, before, name, is_setting = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
+check_types()
+check_groups()
+read_waiters()
+local stored, room, outcomes, total, taken = read_store(), math.huge, {}, 0, {}
+if is_setting and queue.rules and queue.rules.max_messages then
+  local ready, blocked, delayed, in_flight = room_counts()
+  room = queue.rules.max_messages - ready - blocked - delayed - in_flight
+end
+for i = 5, #ARGV, 3 do
+  local m = read_state(ARGV[i + 2])
+  m.seq, m.content = ARGV[i], ARGV[i + 1]
+  m.sent_at = read_header(m.content).sent_at
+  local id = id_of(m)
+  local there = taken[id] or letter_there(id, name .. ' ' .. m.seq)
+  if there == 'taken' then
+    outcomes[#outcomes + 1] = '3'
+  elseif there == 'moved' then
+    outcomes[#outcomes + 1] = '2'
+  elseif total >= room then
+    outcomes[#outcomes + 1] = '4'
+  else
+    local body = body_from(name, m)
+    m.id = id
+    revive(m)
+    m.expires_at, m.at = 0, now + (before + total) * interval_ms
+    store(m, body)
+    total, taken[id], outcomes[#outcomes + 1] = total + 1, 'taken', '1'
+  end
+end
+if total > 0 then
+  plan_stored()
+  commit(true)
+  if stored.is_new then
+    made = { keys[QUEUE] }
+  end
+end
+serve_waiters()
+return { total, now, table.concat(outcomes) }
