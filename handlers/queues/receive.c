@@ -219,7 +219,8 @@ static void on_received(struct request *req, const struct reply *r)
 	}
 	int64_t taken = reply_outcome(r);
 	if (taken == QUEUE_MESSAGE_RECEIVE_ABSENT) {
-		wait_ticket_left(req);
+		if (wait_queued_us(req) == 0) /* it has not joined the wait queue, which outlives the queue */
+			wait_ticket_left(req);
 		answer_absent(req, r);
 		return;
 	}
