@@ -379,6 +379,19 @@ TEST(a_duplicate_waits_for_the_first_result)
 	assert_int_equal(int_at(a, "/messages/0/result"), 42);
 }
 
+/* It does not wait for another message that has the id of the first one now. */
+TEST(a_duplicate_waits_for_no_other_message)
+{
+	configure("{\"result_ms\":60000}");
+	assert_true(is_new("{\"body\":1,\"id\":\"a\",\"dedupe_id\":\"d\"}"));
+	assert_status(message("DELETE", "a", NULL), 204);
+	assert_true(is_new("{\"body\":2,\"id\":\"a\"}"));
+	struct answer a = send_body("{\"body\":1,\"dedupe_id\":\"d\",\"wait_result_ms\":1}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/messages/0/id"), "a");
+	assert_true(json_is_null(json_at(a, "/messages/0/state")));
+}
+
 /* ---- Facts of BullMQ ---- */
 
 /* k: an add; +n: n ms pass; >: a worker gets a job, of all that were added */

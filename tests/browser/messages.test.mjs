@@ -323,8 +323,8 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
   assert.deepEqual([delay, life, wait], [5000, 3_600_000, 20_000]);
   assert.equal((await settings()).max_receives, 0);
   await page.getByRole('button', { name: 'Edit settings' }).click();
-  await dialog.getByLabel('Dedupe ids of bodies', { exact: true }).selectOption('yes');
-  await dialog.getByLabel('Dedupe ids are known in', { exact: true }).selectOption('group');
+  for (const [label, option] of Object.entries({ 'Dedupe ids of bodies': 'yes', 'Dedupe ids are known in': 'group' }))
+    await dialog.locator('.field', { hasText: label }).locator('select').selectOption(option);
   await dialog.getByRole('button', { name: 'Save' }).click();
   await shows(page.locator('dd', { hasText: /^in their group$/ }));
   const { dedupe_by_body: byBody, dedupe_scope: scope } = await settings();
