@@ -12,6 +12,7 @@
 #include "process/config.h"
 #include "request/answer.h"
 #include "sqs/sqs_call.h"
+#include "sqs/sqs_moves.h"
 #include "sqs/sqs_name.h"
 #include "sqs/sqs_queues.h"
 #include "sqs/sqs_receive.h"
@@ -110,8 +111,28 @@ static const struct sqs_member of_set[] = { QUEUE_URL, { "Attributes", JSON_IS_O
 static const struct sqs_member of_tag[] = { QUEUE_URL, { "Tags", JSON_IS_OBJECT, true }, END };
 static const struct sqs_member of_untag[] = { QUEUE_URL, { "TagKeys", JSON_IS_ARRAY, true }, END };
 
+static const struct sqs_member of_sources[] = {
+	QUEUE_URL,
+	{ "NextToken", JSON_IS_TEXT, false },
+	{ "MaxResults", JSON_IS_INTEGER, false },
+	END,
+};
+static const struct sqs_member of_start[] = {
+	{ "SourceArn", JSON_IS_TEXT, true },
+	{ "DestinationArn", JSON_IS_TEXT, false },
+	{ "MaxNumberOfMessagesPerSecond", JSON_IS_INTEGER, false },
+	END,
+};
+static const struct sqs_member of_tasks[] = {
+	{ "SourceArn", JSON_IS_TEXT, true },
+	{ "MaxResults", JSON_IS_INTEGER, false },
+	END,
+};
+static const struct sqs_member of_cancel[] = { { "TaskHandle", JSON_IS_TEXT, true }, END };
+
 #define ACTIONS(A)                                                                     \
 	A(AddPermission, none, refuse_permission)                                      \
+	A(CancelMessageMoveTask, of_cancel, sqs_cancel_message_move_task)              \
 	A(ChangeMessageVisibility, of_change, sqs_change_message_visibility)           \
 	A(ChangeMessageVisibilityBatch, of_batch, sqs_change_message_visibility_batch) \
 	A(CreateQueue, of_create, sqs_create_queue)                                    \
@@ -120,6 +141,8 @@ static const struct sqs_member of_untag[] = { QUEUE_URL, { "TagKeys", JSON_IS_AR
 	A(DeleteQueue, of_queue, sqs_delete_queue)                                     \
 	A(GetQueueAttributes, of_get, sqs_get_queue_attributes)                        \
 	A(GetQueueUrl, of_name, sqs_get_queue_url)                                     \
+	A(ListDeadLetterSourceQueues, of_sources, sqs_list_dead_letter_source_queues)  \
+	A(ListMessageMoveTasks, of_tasks, sqs_list_message_move_tasks)                 \
 	A(ListQueueTags, of_queue, sqs_list_queue_tags)                                \
 	A(ListQueues, of_list, sqs_list_queues)                                        \
 	A(PurgeQueue, of_queue, sqs_purge_queue)                                       \
@@ -128,6 +151,7 @@ static const struct sqs_member of_untag[] = { QUEUE_URL, { "TagKeys", JSON_IS_AR
 	A(SendMessage, of_send, sqs_send_message)                                      \
 	A(SendMessageBatch, of_batch, sqs_send_message_batch)                          \
 	A(SetQueueAttributes, of_set, sqs_set_queue_attributes)                        \
+	A(StartMessageMoveTask, of_start, sqs_start_message_move_task)                 \
 	A(TagQueue, of_tag, sqs_tag_queue)                                             \
 	A(UntagQueue, of_untag, sqs_untag_queue)                                       \
 	/* what is not an action of JSON */                                            \

@@ -58,6 +58,7 @@ struct sqs_call {
 	struct text queue;     /* the name in QueueUrl or QueueName; absent: neither was sent */
 	bool is_fifo;          /* its name ends in .fifo */
 	void *work;            /* of the action */
+	void (*then)(struct sqs_call *s);
 };
 
 /* The call of a request that a gateway operation has begun. */

@@ -278,6 +278,41 @@ void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body
 		out_annotations(s, body, is_new);
 }
 
+static void on_dead_letter_queue(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	struct text policy = json_tree_string(json_tree_member(s->in, "Attributes"), "RedrivePolicy");
+	const struct json *queue = sqs_answer(s);
+	const char *why = NULL;
+
+	req->gateway.any_action = false;
+	if (!queue)
+		return;
+	if (!json_tree_is_true(queue, "exists"))
+		why = "Dead letter target does not exist.";
+	else if (sqs_name_is_fifo(json_tree_string(queue, "name")) != s->is_fifo)
+		why = "Dead-letter queue must be same type of queue as the source.";
+	if (why)
+		sqs_fail(s, SQS_INVALID_PARAMETER, "Value %s for parameter RedrivePolicy is invalid. Reason: %s",
+			 policy.at, why);
+	else
+		s->then(s);
+}
+
+void sqs_queue_attributes_look_at_target(struct sqs_call *s, void (*then)(struct sqs_call *s))
+{
+	struct text policy = json_tree_string(json_tree_member(s->in, "Attributes"), "RedrivePolicy");
+	struct redrive redrive;
+
+	s->then = then;
+	if (!policy.len || !read_redrive(s->req, policy, &redrive)) {
+		then(s);
+		return;
+	}
+	s->req->gateway.any_action = true;
+	sqs_run(s, "queue_get", redrive.queue, NULL, on_dead_letter_queue);
+}
+
 /* ---- What a client gets ---- */
 
 static struct text int_text(struct sqs_call *s, int64_t n)

@@ -14,6 +14,12 @@ bool sqs_queue_attributes_check(struct sqs_call *s);
 void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, bool is_new);
 
 /*
+ * Calls `then`, once the queue in RedrivePolicy was found, and is of the same kind; else an error is
+ * answered.
+ */
+void sqs_queue_attributes_look_at_target(struct sqs_call *s, void (*then)(struct sqs_call *s));
+
+/*
  * Writes the member Attributes of a queue, the answer of queue_get: those that AttributeNames asks
  * for. False: an error was answered.
  */

@@ -71,11 +71,20 @@ static void out_defaults(struct sqs_call *s, struct json_out *body)
 
 static void on_created(struct request *req);
 
+static void create(struct sqs_call *s)
+{
+	struct json_out body;
+
+	sqs_body_begin(s, &body);
+	sqs_queue_attributes_out_settings(s, &body, true);
+	out_defaults(s, &body);
+	sqs_run_create(s, "queue_put", s->queue, &body, on_created);
+}
+
 static void on_looked(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 	const struct json *queue = sqs_answer(s);
-	struct json_out body;
 
 	if (!queue)
 		return;
@@ -89,10 +98,7 @@ static void on_looked(struct request *req)
 			answer_url(s);
 		return;
 	}
-	sqs_body_begin(s, &body);
-	sqs_queue_attributes_out_settings(s, &body, true);
-	out_defaults(s, &body);
-	sqs_run_create(s, "queue_put", s->queue, &body, on_created);
+	sqs_queue_attributes_look_at_target(s, create);
 }
 
 /* If another client has created it since the look, it is compared as one that was there. */
@@ -209,16 +215,21 @@ void sqs_get_queue_attributes(struct sqs_call *s)
 		look(s, on_attributes);
 }
 
-static void on_settings(struct request *req)
+static void change(struct sqs_call *s)
 {
-	struct sqs_call *s = sqs_call_of(req);
 	struct json_out body;
 
-	if (!existing(s))
-		return;
 	sqs_body_begin(s, &body);
 	sqs_queue_attributes_out_settings(s, &body, false);
 	sqs_run(s, "queue_patch", s->queue, &body, on_done);
+}
+
+static void on_settings(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (existing(s))
+		sqs_queue_attributes_look_at_target(s, change);
 }
 
 void sqs_set_queue_attributes(struct sqs_call *s)

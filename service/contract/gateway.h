@@ -9,7 +9,7 @@
  *	on_purged: req->answer ...; answer in the other protocol, or gateway_run again
  *
  * Each operation is checked against the scopes of the request's token, or with `any_action` whether
- * the token has any scope on the name.
+ * the token has any scope on the name, and with `is_admitted` not at all.
  */
 #ifndef PATTERND_GATEWAY_H
 #define PATTERND_GATEWAY_H

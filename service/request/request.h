@@ -145,7 +145,8 @@ struct request_gateway {
 	 */
 	void (*answered)(struct request *req);
 	void *work;
-	bool any_action; /* a scope for any action on the name admits the operation */
+	bool any_action;  /* a scope for any action on the name admits the operation */
+	bool is_admitted; /* what an earlier operation was admitted for covers the operation */
 };
 
 struct request {
