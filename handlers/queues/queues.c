@@ -453,7 +453,12 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
+	const struct queue_list_input *in = req->input;
+	struct text to = reply_text(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEAD_LETTER_QUEUE);
+
 	(void)part;
+	if (in->dead_letter_queue.at && !text_equal(in->dead_letter_queue, to))
+		return;
 	out_object(o, NULL);
 	write_counts(o, name, r);
 	queue_findings_out(o, req, name, r);

@@ -285,3 +285,25 @@ TEST(a_letter_may_die_again)
 	wait_until(server_command(&redis, "ZCARD p:queue:{q}:ready")->integer == 1, SOON_MS);
 	assert_string_equal(text_at(receive(NULL), "/messages/0/dead_from"), "d");
 }
+
+TEST(queues_are_listed_by_where_their_letters_move)
+{
+	static const char *const settings[] = { "{" SETTING "}", "{\"dead_letter_queue\":\"e\"}", "{}" };
+	char target[64];
+
+	for (int i = 0; i < 9; i++) {
+		snprintf(target, sizeof(target), "/queues/s%d", i);
+		assert_status(http(client, "PUT", target, settings[i % 3]), 201);
+	}
+	struct answer a = http_all(client, "/queues?dead_letter_queue=d");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 3);
+	for (int i = 0; i < 3; i++) {
+		snprintf(target, sizeof(target), "/items/%d/name", i);
+		assert_int_equal((text_at(a, target)[1] - '0') % 3, 0);
+	}
+	a = http_all(client, "/queues?dead_letter_queue=d&match=s3&limit=1");
+	assert_string_equal(text_at(a, "/items/0/name"), "s3");
+	assert_int_equal(json_array_size(json_at(http_all(client, "/queues?dead_letter_queue=none"), "/items")), 0);
+	a = http(client, "GET", "/queues?dead_letter_queue=", NULL);
+	assert_status(a, 400);
+}
