@@ -354,6 +354,8 @@ export interface QueueSettings {
   dedupeByBody?: boolean | null | undefined;
   /** In `group`, equal dedupe ids of different groups are different. */
   dedupeScope?: 'queue' | 'group' | null | undefined;
+  /** Of the body, a string without quotes and escapes, and of the headers. */
+  maxMessageBytes?: number | null | undefined;
   /** Texts about the queue. `patch` keeps those that it does not name, and null removes one. */
   annotations?: Record<string, string | null> | null | undefined;
 }

@@ -1,24 +1,12 @@
 #include "queues/dedupe.h"
 
 #include "common/key_kinds.h"
+#include "queues/queue_content.h"
 #include "request/seal.h"
-#include "json/read.h"
 
 bool queue_dedupe_has(const struct queue_message_send_messages_item *m)
 {
 	return m->dedupe_id.len || m->dedupe_by_body;
-}
-
-/* Returns the text of a JSON string, and the bytes of any other body. Absent if memory ran out. */
-static struct text body_text(struct request *req, struct text body)
-{
-	struct json_error error;
-
-	if (!body.len || *body.at != '"')
-		return body;
-	struct text alone = arena_copy(&req->arena, body.at, body.len); /* JSON is read up to a NUL */
-	const struct json *value = alone.at ? json_read(&req->arena, alone, NULL, NULL, &error) : NULL;
-	return value && value->kind == JSON_IS_TEXT ? value->text : (struct text){ 0 };
 }
 
 const struct text *queue_dedupe_ids(struct request *req, const struct queue_message_send_messages_item *messages,
@@ -27,7 +15,7 @@ const struct text *queue_dedupe_ids(struct request *req, const struct queue_mess
 	struct text *ids = arena_alloc(&req->arena, count * sizeof(*ids));
 
 	for (size_t i = 0; ids && i < count; i++)
-		ids[i] = messages[i].dedupe_by_body ? seal_digest(req, body_text(req, messages[i].body))
+		ids[i] = messages[i].dedupe_by_body ? seal_digest(req, queue_body_text(req, messages[i].body))
 						    : messages[i].dedupe_id;
 	return ids;
 }

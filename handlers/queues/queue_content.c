@@ -2,6 +2,7 @@
 
 #include "core/percent.h"
 #include "queues/queue_call.h"
+#include "json/read.h"
 
 /*
  * STATE_MIN is the length of the shortest state of lua/queues/lib_queue.lua, with one digit of
@@ -23,6 +24,17 @@ struct text queue_headers(struct request *req, struct text_pairs headers)
 	}
 	out_close(&o);
 	return out_all(&o);
+}
+
+struct text queue_body_text(struct request *req, struct text body)
+{
+	struct json_error error;
+
+	if (!body.len || *body.at != '"')
+		return body;
+	struct text alone = arena_copy(&req->arena, body.at, body.len); /* JSON is read up to a NUL */
+	const struct json *value = alone.at ? json_read(&req->arena, alone, NULL, NULL, &error) : NULL;
+	return value && value->kind == JSON_IS_TEXT ? value->text : (struct text){ 0 };
 }
 
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m, struct text dedupe_id)

@@ -24,6 +24,9 @@
  */
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m, struct text dedupe_id);
 
+/* Returns the text of a JSON string, and the bytes of any other body. Absent if memory ran out. */
+struct text queue_body_text(struct request *req, struct text body);
+
 /* Returns a JSON object in the request's arena, or "" without headers. */
 struct text queue_headers(struct request *req, struct text_pairs headers);
 

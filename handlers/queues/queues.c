@@ -77,6 +77,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at,
 	out_text_or_null(o, "dead_letter_queue", reply_text(r, at + QUEUE_SETTINGS_DEAD_LETTER_QUEUE));
 	out_bool(o, "dedupe_by_body", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_BY_BODY));
 	out_string(o, "dedupe_scope", reply_int(r, at + QUEUE_SETTINGS_DEDUPES_IN_GROUPS) ? "group" : "queue");
+	write_some(o, "max_message_bytes", reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGE_BYTES));
 	annotations_out(o, r, annotations_at);
 	out_close(o);
 }
@@ -291,6 +292,7 @@ static void put(struct request *req)
 	call_letters(req, c, in->dead_letter_queue, true);
 	call_int(c, in->dedupe_by_body);
 	call_string(c, in->dedupe_scope == QUEUE_PUT_DEDUPE_SCOPE_GROUP ? "group" : "queue");
+	call_change(c, in->has_max_message_bytes, true, in->max_message_bytes);
 	call_int(c, req->asked.conditions && req->asked.conditions->none_match.at);
 	annotations_call(req, c, ANNOTATIONS_REPLACED, in->annotations);
 	call_send(c, on_replaced);
@@ -364,6 +366,7 @@ static void patch(struct request *req)
 	call_string(c, in->dedupe_scope == QUEUE_PATCH_DEDUPE_SCOPE_GROUP ? "group"
 		       : in->dedupe_scope || in->reset_dedupe_scope       ? "queue"
 									  : "-1");
+	call_change(c, in->has_max_message_bytes, in->reset_max_message_bytes, in->max_message_bytes);
 	call_int(c, 0); /* it may exist */
 	annotations_call(req, c,
 			 in->reset_annotations ? ANNOTATIONS_REPLACED

@@ -9,6 +9,7 @@
 #include "common/handler.h"
 #include "queues/dedupe.h"
 #include "queues/ends.h"
+#include "queues/message_size.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
@@ -159,6 +160,7 @@ static void on_sent(struct request *req, const struct reply *r)
 }
 
 static void send(struct request *req);
+static void measure(struct request *req, int64_t most);
 
 static void on_settled(struct request *req, const struct reply *r)
 {
@@ -208,6 +210,10 @@ static void on_attempted(struct request *req, const struct reply *r)
 		call_send(queue_call(req, &queue_settle_script, in->name), on_settled);
 		return;
 	}
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_TOO_LARGE) {
+		measure(req, reply_int(r, QUEUE_MESSAGE_SEND_MOST));
+		return;
+	}
 	if (in->wait_room_ms > 0)
 		queue_room_left(req);
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_ABSENT)
@@ -222,18 +228,25 @@ static void on_attempted(struct request *req, const struct reply *r)
 		on_sent(req, r);
 }
 
-/* Adds the last argument, if the request has an option for it, and sends the call. */
-static void send_off(struct request *req, struct call *c)
+/*
+ * Adds the last argument, if the request has an option for it, and sends the call. `sized`: 0, or
+ * how many bytes no message exceeds.
+ */
+static void send_off(struct request *req, struct call *c, int64_t sized)
 {
 	const struct queue_message_send_input *in = req->input;
-	const char *exists = in->must_exist ? "exists" : "";
+	const char *before = in->must_exist ? "exists" : "";
 
+	if (sized > 0) {
+		struct text text = arena_printf(&req->arena, "%s%ssized=%" PRId64, before, *before ? " " : "", sized);
+		before = text.at ? text.at : "";
+	}
 	if (in->wait_result_ms > 0)
-		call_string(c, in->must_exist ? "exists results" : "results");
+		call_text(c, *before ? arena_printf(&req->arena, "%s results", before) : TEXT("results"));
 	else if (in->wait_room_ms > 0)
-		queue_room_call(req, c, exists);
-	else if (in->must_exist)
-		call_string(c, exists);
+		queue_room_call(req, c, before);
+	else if (*before)
+		call_string(c, before);
 	call_send(c, on_attempted);
 }
 
@@ -257,7 +270,8 @@ static bool check_dedupe(struct request *req, const struct queue_message_send_me
 	return true;
 }
 
-static void send_messages(struct request *req, const struct queue_message_send_messages_item *messages, size_t count)
+static void send_messages(struct request *req, const struct queue_message_send_messages_item *messages, size_t count,
+			  int64_t sized)
 {
 	const struct queue_message_send_input *in = req->input;
 	bool any_supersedes = false, any_dedupes = false;
@@ -282,14 +296,13 @@ static void send_messages(struct request *req, const struct queue_message_send_m
 			queue_dedupe_call_keys(req, c, in->name, messages[i].group, ids[i]);
 	for (size_t i = 0; i < count; i++)
 		add_message(req, c, &messages[i], ids ? ids[i] : (struct text){ 0 });
-	send_off(req, c);
+	send_off(req, c, sized);
 }
 
-/* Called again whenever there may be room, also once what time has ended is settled. */
-static void send(struct request *req)
+/* The message of a request without `messages`. */
+static struct queue_message_send_messages_item only_message(const struct queue_message_send_input *in)
 {
-	const struct queue_message_send_input *in = req->input;
-	struct queue_message_send_messages_item m = {
+	return (struct queue_message_send_messages_item){
 		.body = in->body,
 		.id = in->id,
 		.priority = in->priority,
@@ -315,11 +328,43 @@ static void send(struct request *req)
 		.dedupe_id = in->dedupe_id,
 		.dedupe_by_body = in->dedupe_by_body,
 	};
+}
 
-	if (in->messages.items)
-		send_messages(req, in->messages.items, in->messages.count);
-	else
-		send_messages(req, &m, 1);
+static void send_sized(struct request *req, int64_t sized)
+{
+	const struct queue_message_send_input *in = req->input;
+
+	if (in->messages.items) {
+		send_messages(req, in->messages.items, in->messages.count, sized);
+	} else {
+		struct queue_message_send_messages_item m = only_message(in);
+		send_messages(req, &m, 1, sized);
+	}
+}
+
+/* Called again whenever there may be room, also once what time has ended is settled. */
+static void send(struct request *req)
+{
+	send_sized(req, 0);
+}
+
+/* What is stored of a message was above `most`; what counts may be less. */
+static void measure(struct request *req, int64_t most)
+{
+	const struct queue_message_send_input *in = req->input;
+	struct queue_message_send_messages_item m = only_message(in);
+
+	for (size_t i = 0; i < (in->messages.items ? in->messages.count : 1); i++) {
+		const struct queue_message_send_messages_item *one = in->messages.items ? &in->messages.items[i] : &m;
+		size_t size = queue_message_size(req, one, (size_t)most);
+		if (size > (size_t)most) {
+			struct text pointer =
+				in->messages.items ? arena_printf(&req->arena, "/messages/%zu/body", i) : TEXT("/body");
+			queue_message_answer_too_large(req, pointer.at ? pointer.at : "", in->name, size, (size_t)most);
+			return;
+		}
+	}
+	send_sized(req, most);
 }
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)

@@ -3,8 +3,8 @@
 -- and a table by cmsgpack: order ('strict'), group_concurrency, concurrency, rate and group_rate ({
 -- limit, window_ms, burst }), max_messages, policy ({ name, key }), delay_ms and ttl_ms (of
 -- messages that are sent without them), wait_ms (of receives without it), dead_letter_queue (a
--- name), dedupe_by_body (1: sends may have it), dedupe_scope ('group'), and was_limited, which means
--- that groups may be blocked though no rule limits them now.
+-- name), dedupe_by_body (1: sends may have it), dedupe_scope ('group'), max_message_bytes, and
+-- was_limited, which means that groups may be blocked though no rule limits them now.
 
 -- read_rules(text): the table; nil without one.
 local function read_rules(text)

@@ -37,7 +37,8 @@ end
 -- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int,
 -- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
 -- concurrency int, rate (queue_rate), group_rate (queue_rate), delay_ms int, ttl_ms int,
--- wait_ms int, dead_letter_queue text, dedupe_by_body int, dedupes_in_groups int
+-- wait_ms int, dead_letter_queue text, dedupe_by_body int, dedupes_in_groups int,
+-- max_message_bytes int
 --@shape queue_rate: limit int, window_ms int, burst int
 -- A backoff_base_ms of 0 means at once; is_strict, dedupe_by_body and dedupes_in_groups are 0 or 1;
 -- paused is as paused_setting() has it. Without a policy policy_name is ''; dead_letter_queue is ''
@@ -68,4 +69,5 @@ local function add_settings(reply, rules)
   reply[#reply + 1] = all.dead_letter_queue or ''
   reply[#reply + 1] = all.dedupe_by_body or 0
   reply[#reply + 1] = all.dedupe_scope == 'group' and 1 or 0
+  reply[#reply + 1] = all.max_message_bytes or 0
 end

@@ -45,6 +45,21 @@ local function option_refusal(options, rules_text, seq)
   return nil
 end
 
+-- size_refusal(options): the reply that refuses messages which may be longer than the queue allows,
+-- or nil. What is stored of a message is never shorter than its text and headers. `options` are
+-- those behind the messages; with "sized=<n>" no message is longer than n bytes.
+local function size_refusal(options)
+  local most = queue.rules and queue.rules.max_message_bytes
+  if most and tonumber(options:match('sized=(%d+)') or math.huge) > most then
+    for i = 2, #ARGV, 3 do
+      if #ARGV[i] > most then
+        return { -7, now, most }
+      end
+    end
+  end
+  return nil
+end
+
 -- plan_stored(): plans the fields of the hash that change with all stored messages.
 local function plan_stored()
   local s = read_store()

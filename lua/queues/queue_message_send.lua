@@ -8,9 +8,10 @@
 --       max_receives (0: the queue's), backoff ('': the queue's; or base_ms, a colon and max_ms),
 --       on_duplicate ('': keep; here also 'd': it has a dedupe id, 'b': it is made of the body),
 --       group ('': none). After all messages, in one argument and separated by blanks: 'exists'
---       when the queue must exist; 'results' when the result of a single message is awaited; 'room'
---       when the sender may wait for room, and its ticket (lib/waiters.lua), how long it may still
---       wait, ms (0: this is its last try), and how long it has waited, us
+--       when the queue must exist; 'sized=' and a number, which no message exceeds in bytes;
+--       'results' when the result of a single message is awaited; 'room' when the sender may wait
+--       for room, and its ticket (lib/waiters.lua), how long it may still wait, ms (0: this is its
+--       last try), and how long it has waited, us
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
@@ -19,6 +20,7 @@
 --@reply -4 unsettled
 --@reply -5 absent
 --@reply -6 no_dedupe_by_body: index int
+--@reply -7 too_large: most int
 --@shape queue_sent: id text, outcome int, deliver_at_ms int, sequence text...
 -- The outcome of the reply is how many were stored. The outcome of a message is 0 stored, 1 kept (a
 -- duplicate) or 5 kept_dead (of a dead letter); for queue_message_supersede also 2 replaced, 3
@@ -36,6 +38,8 @@
 -- absent: the queue must exist, and does not; nothing is stored.
 -- no_dedupe_by_body: the message at index has a dedupe id made of its body, and the queue does not
 -- allow that; nothing is stored.
+-- too_large: a message may have more than `most` bytes, max_message_bytes; nothing is stored. Its
+-- sender knows the size, and may send again with `sized`.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@idempotent
 --@plain
@@ -90,8 +94,8 @@ local settings = known or redis.call('HMGET', keys[QUEUE], 'seq', 'sent', 'layou
 local is_awaited = (settings.waiters or redis.call('ZCARD', keys[WAITERS])) > 0
 check_layout(settings[3])
 local room_request
-if #ARGV % 3 == 1 then
-  local more = table.remove(ARGV)
+local more = #ARGV % 3 == 1 and table.remove(ARGV) or ''
+if more ~= '' then
   room_request = more:match('room (.*)$')
   local refusal = option_refusal(more, settings[4], settings[1])
   if refusal then
@@ -114,6 +118,10 @@ local remembered = has_given and redis.call('ZMSCORE', keys[DONE], unpack(ids)) 
 
 queue.rules_text, queue.rules = settings[4], settings[4] and read_rules(settings[4])
 local of_queue = queue.rules or {}
+local oversize = size_refusal(more)
+if oversize then
+  return oversize
+end
 local has_defaults = of_queue.delay_ms or of_queue.ttl_ms
 local dedupes = KEYS[QUEUE_KEYS + 1] ~= nil
 if dedupes then

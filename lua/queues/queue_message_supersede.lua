@@ -9,6 +9,7 @@
 -- is_waiting int, look_at_ms int
 --@reply -4 unsettled
 --@reply -5 absent
+--@reply -7 too_large: most int
 -- The outcome is how many had an effect. A message in flight is kept, unless the new one waits for
 -- its end ('e', 'a'). If the id of an acknowledged message is remembered, a message without
 -- on_duplicate is a duplicate, and any other message is stored. A dead letter is replaced; with 'e'
@@ -20,13 +21,17 @@ local STORED, KEPT, REPLACED, EXTENDED, AFTER, KEPT_DEAD = 0, 1, 2, 3, 4, 5
 local reply = { 0, now }
 check_types()
 local room_request
-if #ARGV % 3 == 1 then
-  local more = table.remove(ARGV)
+local more = #ARGV % 3 == 1 and table.remove(ARGV) or ''
+if more ~= '' then
   room_request = more:match('room (.*)$')
   local refusal = option_refusal(more, queue.rules_text, nil)
   if refusal then
     return { refusal, now }
   end
+end
+local oversize = size_refusal(more)
+if oversize then
+  return oversize
 end
 if queue.rules and queue.rules.max_messages then
   -- A message needs room if it is stored, and none that counts is gone or changed for it.

@@ -24,7 +24,7 @@ local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 local policy, policy_key = ARGV[10], ARGV[11]
 local RULES =
   { 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate', 'delay_ms', 'ttl_ms', 'wait_ms',
-    'dead_letter_queue', 'dedupe_by_body', 'dedupe_scope' }
+    'dead_letter_queue', 'dedupe_by_body', 'dedupe_scope', 'max_message_bytes' }
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', keys[QUEUE]) }
 if reply[3] == 0 and ARGV[#RULES + 12] == '1' then

@@ -293,6 +293,7 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
       'In flight at most': '20',
       'In flight of a group': '3',
       'Messages at most': '1000',
+      'Bytes of a message at most': '4096',
       Policy: 'partner',
       'Key of the policy': 'acme',
     },
@@ -302,6 +303,7 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
       concurrency: 20,
       group_concurrency: 3,
       max_messages: 1000,
+      max_message_bytes: 4096,
       policy: { name: 'partner', key: 'acme' },
     },
   );

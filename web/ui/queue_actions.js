@@ -213,6 +213,7 @@ function rulesOf(settings) {
 		['Dead letters move to', settings.dead_letter_queue],
 		['Dedupe ids of bodies', settings.dedupe_by_body && 'allowed'],
 		['Dedupe ids are known', settings.dedupe_scope === 'group' && 'in their group'],
+		['Bytes of a message', settings.max_message_bytes && `at most ${number(settings.max_message_bytes)}`],
 		...Object.entries(settings.annotations ?? {}).map(([name, text]) => [`'${name}'`, text.slice(0, 200)]),
 	].filter(([, value]) => value);
 }
@@ -244,6 +245,7 @@ function fieldsOf(settings) {
 		count('/concurrency', 'In flight at most'),
 		count('/group_concurrency', 'In flight of a group'),
 		count('/max_messages', 'Messages at most'),
+		count('/max_message_bytes', 'Bytes of a message at most'),
 		text('/policy/name', 'Policy', { placeholder: 'none' }),
 		text('/policy/key', 'Key of the policy', { placeholder: 'none' }),
 		{ name: '/order', label: 'Order in groups', options: ['fair', 'strict'], value: settings.order },

@@ -228,9 +228,13 @@ class QueueOptions(TypedDict, total=False):
     dedupe_scope: Optional[DedupeScope]
     """`queue`: a `dedupe_id` is known in all groups. `group`: equal ids of different groups are
     different. A change counts at once. Default: queue."""
+    max_message_bytes: Optional[int]
+    """How many bytes a message has at most: its body, of a string without quotes and escapes, and
+    the names and values of its `headers`. A longer one is 400 `message_too_large`. Schedules and
+    redrives may exceed it. If it is absent, only `--max-body-bytes` applies."""
     annotations: Optional[Dict[str, str]]
     """Texts about the queue, such as its owner, which the daemon keeps and does not read. Names
-    have at most 128 bytes. Names and values together have at most 32 KiB. If they are absent, there
+    have at most 256 bytes. Names and values together have at most 32 KiB. If they are absent, there
     are none."""
 
 
@@ -435,6 +439,8 @@ class QueueSettingsPatch(TypedDict, total=False):
     """Whether sends may have `dedupe_by_body`; null resets it to false."""
     dedupe_scope: Optional[DedupeScope]
     """Where a dedupe id is looked for; null resets it to queue."""
+    max_message_bytes: Optional[int]
+    """How many bytes a message has at most; null removes the limit."""
     annotations: Optional[Dict[str, Optional[str]]]
     """The annotations to set or, by null, to remove; others stay. At most 64 may result, with 32
     KiB of names and values. null instead of an object removes all."""
@@ -782,6 +788,8 @@ class QueueSettings(TypedDict):
     dedupe_scope: DedupeScope
     """`queue`: a `dedupe_id` is known in all groups. `group`: equal ids of different groups are
     different. A change counts at once."""
+    max_message_bytes: Optional[int]
+    """How many bytes a message has at most; null if there is no limit."""
     annotations: Dict[str, str]
     """Texts about the queue, as they were given; empty if there are none."""
 
