@@ -203,10 +203,15 @@ static void on_found_sources(struct request *req)
 	struct sqs_call *s = sqs_call_of(req);
 	struct task *t = s->work;
 	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
+	struct text next = json_tree_string(page, "next_cursor");
 
+	req->gateway.is_admitted = false;
 	if (!page)
 		return;
-	req->gateway.is_admitted = false;
+	if ((!items || !items->count) && next.at) { /* a page of queues has none of the sources */
+		list_sources(s, LIST_MOST, next, on_found_sources);
+		return;
+	}
 	if (!items || !items->count)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Source queue must be configured as a Dead Letter Queue.");
 	else if (t->to.at)
@@ -226,7 +231,7 @@ static void on_source(struct request *req)
 	t->earlier = tasks_of(s, queue);
 	t->started_ms = req->now_ms;
 	t->id = sqs_message_id(req, arena_printf(&req->arena, "%s %s", s->queue.at, req->asked.request_id.at));
-	list_sources(s, 1, (struct text){ 0 }, on_found_sources);
+	list_sources(s, LIST_MOST, (struct text){ 0 }, on_found_sources);
 }
 
 /* Takes the queue that an ARN names. False: an error was answered. */

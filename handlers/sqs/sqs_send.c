@@ -28,6 +28,7 @@ struct sending {
 	struct sqs_batch batch; /* of a single message: an entry without an id */
 	struct outgoing *messages;
 	bool is_batch;
+	struct sqs_entry *refused; /* the queue has named it as too large */
 };
 
 /* ---- Checks ---- */
@@ -202,6 +203,40 @@ static bool mark_refused(struct sqs_call *s)
 	return e;
 }
 
+static void refuse_size(struct sqs_call *s, struct sqs_entry *e, int64_t most)
+{
+	const struct sending *w = s->work;
+
+	sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER,
+			 "One or more parameters %s. Reason: Message must be shorter than %" PRId64 " bytes.",
+			 w->is_batch ? "cannot be validated" : "are invalid", most);
+}
+
+/* A message is larger than the queue allows: the others are sent. */
+static void on_limit(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+	struct sending *w = s->work;
+	const struct json *queue = sqs_answer(s);
+	int64_t most = json_tree_int(json_tree_member(queue, "settings"), "max_message_bytes", INT64_MAX);
+	bool any = false;
+
+	req->gateway.is_admitted = false;
+	if (!queue)
+		return;
+	for (size_t i = 0; i < w->batch.count; i++) {
+		struct sqs_entry *e = &w->batch.entries[i];
+		if (e->has_failed || (e != w->refused && (int64_t)bytes_of(&w->messages[i]) <= most))
+			continue;
+		refuse_size(s, e, most);
+		any = true;
+	}
+	if (any)
+		send(s);
+	else
+		sqs_fail(s, SQS_INTERNAL_FAILURE, "The message is not known that the queue has refused.");
+}
+
 static void on_sent(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
@@ -212,6 +247,12 @@ static void on_sent(struct request *req)
 			s, SQS_INVALID_PARAMETER,
 			"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
 			"explicitly");
+		return;
+	}
+	if (sqs_has_problem(s, P_MESSAGE_TOO_LARGE)) {
+		w->refused = sqs_batch_named(s, &w->batch);
+		req->gateway.is_admitted = true; /* the token may send */
+		sqs_run(s, "queue_get", s->queue, NULL, on_limit);
 		return;
 	}
 	if (sqs_problem(s) && mark_refused(s)) {
