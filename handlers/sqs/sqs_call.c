@@ -44,6 +44,12 @@ void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struc
 	run(s, operation, (struct self_call_input){ .name = queue }, body, answered);
 }
 
+void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req))
+{
+	s->req->gateway.scope = GATEWAY_ANY_ACTION;
+	sqs_run(s, "queue_get", queue, NULL, answered);
+}
+
 void sqs_run_create(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
 		    void (*answered)(struct request *req))
 {
@@ -90,7 +96,7 @@ static struct json_out *begin(struct sqs_call *s, int status)
 	s->req->answer.content_type = "application/x-amz-json-1.0";
 	s->req->answer.problem = status >= 400 ? problem : NULL;
 	if (status == 503)
-		answer_retry_after_ms(s->req, retry_after_ms ? retry_after_ms : 1000);
+		answer_header_int(s->req, "Retry-After", retry_after_ms > 1000 ? (retry_after_ms + 999) / 1000 : 1);
 	answer_header_parts(s->req, "x-amzn-RequestId", &s->req->asked.request_id, 1);
 	return o;
 }
