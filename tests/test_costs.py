@@ -75,7 +75,8 @@ NO_TOUR = {
     "500 keys at a time": "page_delete",
     "a name that is gone": "name_forget",
     "a move without a client": "queue_letters_claim",
-    "a move between slots": "queue_letters_read queue_letters_remove queue_letters_store",
+    "a move between slots, or of ready messages": "queue_letters_read queue_letters_remove queue_letters_store"
+    " queue_moved_remove",
     "what time has ended": "queue_settle",
     "how often is counted by tests/api/test_queues_workers.c": " ".join(BY_TIME),
 }

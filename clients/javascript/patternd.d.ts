@@ -374,8 +374,13 @@ export interface RedriveOptions extends CallOptions {
   /** Between the due times of two messages; without it all are due now. */
   intervalMs?: number | undefined;
   group?: string | undefined;
-  /** 'delayed': makes delayed messages due now, instead of dead letters. */
-  state?: 'dead' | 'delayed' | undefined;
+  /**
+   * 'delayed': makes delayed messages due now, instead of dead letters. 'ready': moves messages
+   * that are ready, to `to` or to their source.
+   */
+  state?: 'dead' | 'delayed' | 'ready' | undefined;
+  /** With 'ready': each message moves back to the queue in which it died. */
+  toSource?: boolean | undefined;
 }
 
 export interface FailedMessage {

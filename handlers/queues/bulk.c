@@ -3,13 +3,15 @@
  * has finished: lua/queues/queue_purge.lua, redrive/queue_redrive.lua and
  * queue_redrive_delayed.lua, and groups/queue_group_purge.lua and queue_group_redrive.lua. A
  * redrive by ids into the same queue is one call (redrive/queue_message_redrive.lua). Only the
- * scripts know how many messages one step takes. move.c moves dead letters into another queue.
+ * scripts know how many messages one step takes. move.c moves dead letters into another queue, and
+ * move_ready.c messages that are ready.
  *
  * The last argument of a script in steps is what the steps before did: nothing yet. It is also the
  * name of the step in the idempotency record.
  */
 #include "common/handler.h"
 #include "queues/move.h"
+#include "queues/move_ready.h"
 #include "queues/queue_call.h"
 
 /* ---- Redrive ---- */
@@ -97,7 +99,16 @@ static void move(struct request *req, const struct queue_redrive_input *in)
 
 void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 {
-	if (in->to.at && !text_equal(in->to, in->name))
+	bool is_ready = in->state == QUEUE_REDRIVE_STATE_READY, is_delayed = in->state == QUEUE_REDRIVE_STATE_DELAYED;
+
+	if (in->to_source && !is_ready)
+		answer_field_problem(req, P_INVALID_VALUE, "/to_source", "is for messages with the state ready only");
+	else if (is_delayed && (in->to.at || in->interval_ms > 0))
+		answer_field_problem(req, P_INVALID_VALUE, in->to.at ? "/to" : "/interval_ms",
+				     "cannot be given together with the state delayed");
+	else if (is_ready)
+		queue_move_ready(req, in);
+	else if (in->to.at && !text_equal(in->to, in->name))
 		move(req, in);
 	else if (in->ids.count)
 		redrive_these(req, in);

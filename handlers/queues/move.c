@@ -6,9 +6,6 @@
 /* Of one request between slots. PAGE: letters of one step. */
 enum { LETTERS_MOST = 1000, BYTES_MOST = 4 << 20, PAGE = 100 };
 
-/* The outcomes of queue_letters_store.lua. */
-enum { STORED = '1', STORED_BEFORE = '2', TAKEN = '3', FULL = '4' };
-
 static void read_page(struct request *req, struct queue_move *m);
 
 static void end(struct request *req, struct queue_move *m, bool has_failed)
@@ -52,9 +49,9 @@ static void move_at_once(struct request *req, const struct queue_move *m)
 
 static bool has_moved(const struct queue_move *m, size_t i)
 {
-	char outcome = i < m->outcomes.len ? m->outcomes.at[i] : FULL;
+	char outcome = i < m->outcomes.len ? m->outcomes.at[i] : LETTER_FULL;
 
-	return outcome == STORED || outcome == STORED_BEFORE;
+	return outcome == LETTER_STORED || outcome == LETTER_STORED_BEFORE;
 }
 
 static bool has_outcome(const struct queue_move *m, char outcome)
@@ -65,7 +62,7 @@ static bool has_outcome(const struct queue_move *m, char outcome)
 /* Its client may have left: what was stored was removed nevertheless, and nothing more is moved. */
 static bool is_continued(struct request *req, const struct queue_move *m)
 {
-	return !m->is_last && !has_outcome(m, FULL) && m->moved < m->limit &&
+	return !m->is_last && !has_outcome(m, LETTER_FULL) && m->moved < m->limit &&
 	       (req->background || !request_is_disconnected(req));
 }
 
@@ -89,7 +86,7 @@ static void remove_page(struct request *req, struct queue_move *m)
 {
 	struct call *c = queue_call(req, &queue_letters_remove_script, m->from);
 
-	call_string(c, m->is_setting && m->is_last && !m->duplicates && !has_outcome(m, FULL) ? "1" : "");
+	call_string(c, m->is_setting && m->is_last && !m->duplicates && !has_outcome(m, LETTER_FULL) ? "1" : "");
 	for (size_t i = 0; i < m->count; i++) {
 		if (!has_moved(m, i))
 			continue;
@@ -112,8 +109,8 @@ static void on_stored(struct request *req, const struct reply *r)
 	m->outcomes = arena_copy(&req->arena, outcomes.at, outcomes.len);
 	req->has_effect |= reply_outcome(r) > 0;
 	for (size_t i = 0; i < m->outcomes.len; i++) {
-		m->duplicates += m->outcomes.at[i] == TAKEN;
-		m->place += m->outcomes.at[i] == TAKEN && !m->id_count;
+		m->duplicates += m->outcomes.at[i] == LETTER_TAKEN;
+		m->place += m->outcomes.at[i] == LETTER_TAKEN && !m->id_count;
 	}
 	remove_page(req, m);
 }
@@ -126,6 +123,7 @@ static void store_page(struct request *req, struct queue_move *m)
 	call_int(c, m->moved);
 	call_text(c, queue_encoded(req, m->from));
 	call_string(c, m->is_setting ? "1" : "");
+	call_text(c, queue_encoded(req, m->to));
 	for (size_t i = 0; i < m->count; i++) {
 		call_text(c, reply_text(m->letters[i], QUEUE_LETTER_SEQUENCE));
 		call_text(c, reply_text(m->letters[i], QUEUE_LETTER_CONTENT));

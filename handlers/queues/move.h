@@ -11,6 +11,9 @@
 
 #include "common/handler.h"
 
+/* The outcomes of queue_letters_store.lua. */
+enum { LETTER_STORED = '1', LETTER_STORED_BEFORE = '2', LETTER_TAKEN = '3', LETTER_FULL = '4' };
+
 struct queue_move {
 	struct text from, to;
 	const struct text *ids; /* of the letters */

@@ -224,6 +224,22 @@ void queue_message_read(struct queue_message *m, struct text sequence, struct te
 		m->id = sequence;
 }
 
+struct text queue_dead_from(struct arena *arena, struct text content)
+{
+	for (struct text rest = content; rest.len && *rest.at == '\t';) {
+		text_cut(&rest, '\t');
+		struct text part = text_cut(&rest, '\t');
+		if (part.len && *part.at == 'f') {
+			part = (struct text){ part.at + 1, part.len - 1 };
+			return decoded(arena, text_cut(&part, ' '));
+		}
+		if (!part.len || *part.at != 'm' || !rest.at)
+			break;
+		rest = (struct text){ rest.at - 1, rest.len + 1 }; /* the tab begins the next part */
+	}
+	return (struct text){ 0 };
+}
+
 static void out_part(struct json_out *o, struct text part)
 {
 	struct text value = { part.at + 1, part.len - 1 };

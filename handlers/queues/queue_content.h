@@ -6,7 +6,8 @@
  * after the header is the body. If there is more than a body, it consists of parts that each begin
  * with a tab and a letter:
  *
- *	<tab> f the queue that it died in, percent-encoded, a blank and its sequence there
+ *	<tab> m the queue that it moved from, percent-encoded, a blank and its sequence there
+ *	<tab> f the same, of the queue that it died in
  *	<tab> t traceparent <tab> h headers as a JSON object
  *	<tab> d dedupe id
  *	<tab> s the schedule as a JSON object (lua/queues/schedules/lib_queue_fire.lua) <tab> = body
@@ -92,6 +93,9 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 
 /* Returns the sequence of a sent message, whose id was `given`, from its item of the reply. */
 struct text queue_sent_sequence(const struct reply *item, struct text given);
+
+/* Returns the queue in which the message of a content died; no text if it did not. */
+struct text queue_dead_from(struct arena *arena, struct text content);
 
 /*
  * Writes `body`, and `dead_from`, `traceparent`, `headers`, `dedupe_id` and `schedule` if they are

@@ -198,6 +198,40 @@ TEST(only_the_letter_that_was_read_is_removed)
 	}
 }
 
+/* A move of a ready message broke off: it is in both queues, and the next move stores it once. */
+TEST(a_ready_message_is_stored_once)
+{
+	static char body[10001];
+	char sequence[32], nonce[17];
+
+	memset(body, '1', sizeof(body) - 1);
+	for (int large = 0; large < 2; large++) {
+		script_stage_empty(NULL);
+		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = large ? body : "1" });
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(queue_message_receive(&r, "q", 1, 1000, NONCE_A), 1);
+			const redisReply *row = r.reply->element[QUEUE_MESSAGE_RECEIVE_DELIVERIES];
+			char *content = strdup(row->element[QUEUE_DELIVERY_CONTENT]->str);
+			char *text = strdup(row->element[QUEUE_DELIVERY_STORED_STATE]->str);
+			snprintf(sequence, sizeof(sequence), "%s", row->element[QUEUE_DELIVERY_SEQUENCE]->str);
+			snprintf(nonce, sizeof(nonce), "%.16s", text);
+			run(&r, &queue_letters_store_script, queue_keys("p"),
+			    ARGS("0", "0", "q", "ready", "p", sequence, content, text));
+			assert_string_equal(item_text(&r, QUEUE_LETTERS_STORE_OUTCOMES), i ? "2" : "1");
+			assert_int_equal(queue_get(&r, "p").sent, 1);
+			free(content);
+			free(text);
+			*script_clock_us += i ? 0 : 5000000; /* its delivery ends */
+		}
+		run(&r, &queue_moved_remove_script, queue_keys("q"), ARGS(sequence, nonce));
+		assert_int_equal(outcome(&r), 1);
+		assert_counts(&r, "q", 0, 0, 0, 0);
+		assert_int_equal(queue_contents(&r, "q") + queue_states(&r, "q"), 0);
+		assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 1); /* it is forgotten */
+		assert_int_equal(queue_message_receive(&r, "p", 1, 1000, NONCE_B), 1);
+	}
+}
+
 /* A page has a mebibyte of contents, unless the first alone is longer. */
 TEST(a_page_of_letters_is_bounded)
 {

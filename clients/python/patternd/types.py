@@ -868,8 +868,7 @@ class QueueRedriveResult(TypedDict):
     redriven: int
     """How many messages are ready again or, with `interval_ms`, due later."""
     duplicates: int
-    """How many stayed dead letters because the queue `to` has or remembers their id; 0 without
-    `to`."""
+    """How many stayed because the other queue has or remembers their id."""
 
 
 class ScheduleInstant(TypedDict):

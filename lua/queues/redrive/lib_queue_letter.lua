@@ -1,21 +1,38 @@
--- Dead letters that move into another queue: the part of the body that names the queue in which
--- they died (handlers/queues/queue_content.h), and whether their id is free there.
+-- Messages that move into another queue: the parts of the body that name where they come from
+-- (handlers/queues/queue_content.h), and whether their id is free there.
 
--- without_origin(body): the body without that part.
-local function without_origin(body)
-  local rest = body:match('^\tf[^\t]*(\t.*)$')
-  return rest and rest:sub(1, 2) == '\t=' and rest:sub(3) or rest or body
+-- split_body(body): the part that names the queue in which a message died ('': none), and the rest
+-- without the parts that a move has written.
+local function split_body(body)
+  local rest = body:match('^\tm[^\t]*(\t.*)$') or body
+  local dead_from, others = rest:match('^(\tf[^\t]*)(\t.*)$')
+  return dead_from or '', others or rest
+end
+
+-- join_body(parts, rest): the parts in front of that rest.
+local function join_body(parts, rest)
+  return parts .. ((parts == '' or rest:sub(1, 1) == '\t') and '' or '\t=') .. rest
 end
 
 -- body_from(queue_name, m): the body of a dead letter that leaves the queue of that name, which is
--- percent-encoded. An earlier origin is replaced.
+-- percent-encoded. An earlier queue is replaced.
 local function body_from(queue_name, m)
-  local rest = without_origin(body_of(m.content))
-  return '\tf' .. queue_name .. ' ' .. m.seq .. (rest:sub(1, 1) == '\t' and '' or '\t=') .. rest
+  local _, rest = split_body(body_of(m.content))
+  return join_body('\tf' .. queue_name .. ' ' .. m.seq, rest)
 end
 
--- letter_there(id, origin): what the queue, which gets a letter with that id and that origin, has
--- or remembers of the id: nil for nothing, 'moved' for this letter, 'taken' otherwise. A message
+-- ready_body_from(queue_name, to, m): the body of a message that leaves the queue, and did not die
+-- there. In the queue in which it died, that is not named any more.
+local function ready_body_from(queue_name, to, m)
+  local dead_from, rest = split_body(body_of(m.content))
+  if dead_from:match('^\tf([^ ]*)') == to then
+    dead_from = ''
+  end
+  return join_body('\tm' .. queue_name .. ' ' .. m.seq .. dead_from, rest)
+end
+
+-- letter_there(id, origin): what the queue, which gets a message with that id and that origin, has
+-- or remembers of the id: nil for nothing, 'moved' for this message, 'taken' otherwise. A message
 -- that only waits to be dropped is dropped.
 local function letter_there(id, origin)
   local m, state = find(id)
@@ -23,7 +40,7 @@ local function letter_there(id, origin)
     drop_found(m)
     commit(true)
   elseif m then
-    return body_of(m.content):match('^\tf([^\t]*)') == origin and 'moved' or 'taken'
+    return body_of(m.content):match('^\t[fm]([^\t]*)') == origin and 'moved' or 'taken'
   end
   local until_ms = redis.call('ZSCORE', keys[DONE], id)
   return until_ms and tonumber(until_ms) > now and 'taken' or nil

@@ -4,22 +4,23 @@
 -- its sequence there.
 -- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 interval_ms, 2 how many moved before, 3 the name of the other queue, percent-encoded, 4
---       '1': only as many as max_messages admits; else '', 5... three per letter: sequence, content
---       and state, as queue_letters_read returns them
+--       '1': only as many as max_messages admits; 'ready': they are messages that did not die
+--       (queue_moved_remove removes them); else '', 5 the name of this queue, percent-encoded, 6...
+--       three per letter: sequence, content and state, as queue_letters_read returns them
 --@reply 0..: outcomes text
 -- The outcome of the reply is how many were stored. outcomes has a digit for each letter: 1 stored,
 -- 2 stored by an earlier move, 3 its id is taken or remembered, 4 max_messages admits no more.
 -- Errors: WRONGTYPE, nothing changed. O(letters * log(queue)).
-local interval_ms, before, name, is_setting = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
+local interval_ms, before, name, mode, to = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 check_types()
 check_groups()
 read_waiters()
 local stored, room, outcomes, total, taken = read_store(), math.huge, {}, 0, {}
-if is_setting and queue.rules and queue.rules.max_messages then
+if mode == '1' and queue.rules and queue.rules.max_messages then
   local ready, blocked, delayed, in_flight = room_counts()
   room = queue.rules.max_messages - ready - blocked - delayed - in_flight
 end
-for i = 5, #ARGV, 3 do
+for i = 6, #ARGV, 3 do
   local m = read_state(ARGV[i + 2])
   m.seq, m.content = ARGV[i], ARGV[i + 1]
   m.sent_at = read_header(m.content).sent_at
@@ -32,9 +33,11 @@ for i = 5, #ARGV, 3 do
   elseif total >= room then
     outcomes[#outcomes + 1] = '4'
   else
-    local body = body_from(name, m)
+    local body = mode == 'ready' and ready_body_from(name, to, m) or body_from(name, m)
     m.id = id
+    clear_delivery(m)
     revive(m)
+    m.marks = ''
     m.expires_at, m.at = 0, now + (before + total) * interval_ms
     store(m, body)
     total, taken[id], outcomes[#outcomes + 1] = total + 1, 'taken', '1'

@@ -270,12 +270,17 @@ class Queue:
         interval_ms: Optional[int] = None,
         group: Optional[str] = None,
         state: Optional[str] = None,
+        to_source: Optional[bool] = None,
     ) -> types.QueueRedriveResult:
         """Makes dead letters ready again, or moves them to the queue `to`: up to 100 by their ids,
         or `limit` (1000), the longest dead first. With state="delayed" it makes delayed messages
-        due now instead. Returns {"name", "redriven", "duplicates"}.
+        due now instead. With state="ready" it moves ready messages to the queue `to`, or with
+        `to_source` back to the queue in which each died.
+
+        Returns {"name", "redriven", "duplicates"}.
         """
         body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group, state=state)
+        body.update(given(to_source=to_source))
         return await self._ask("POST", self._path + "/redrive", body)
 
     def schedules(self) -> AsyncIterator[types.ScheduleItem]:
