@@ -311,10 +311,28 @@ static const struct operation *find(struct request *req)
 	return req->gateway.op;
 }
 
+/* An endpoint with a path, such as the one of an old SQS_PREFIX. */
+static bool answer_lost(struct request *req)
+{
+	struct sqs_call *s =
+		req->asked.header(req, "X-Amz-Target", NULL).at ? arena_alloc(&req->arena, sizeof(*s)) : NULL;
+
+	if (!s)
+		return false;
+	*s = (struct sqs_call){ .req = req };
+	req->gateway = (struct request_gateway){ .op = &action_operations[ACTION_unknown], .work = s };
+	sqs_fail(s, SQS_INVALID_ADDRESS,
+		 "The address %s is not valid for this endpoint: the paths of SQS here are / and /" SQS_ACCOUNT
+		 "/<queue>.",
+		 req->asked.target.at);
+	return true;
+}
+
 void sqs_open(void)
 {
 	if (strcmp(config()->sqs, "off") == 0)
 		return;
 	operation_add_gateway(action_operations, ACTION_COUNT);
 	route_pages(find);
+	route_lost(answer_lost);
 }

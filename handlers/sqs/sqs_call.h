@@ -80,6 +80,9 @@ struct sqs_refusal {
 	struct text message;
 };
 
+/* Runs queue_get, which any scope of the token on the queue admits. */
+void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
+
 /*
  * As sqs_run, for an operation that makes a queue only if it does not exist; else its answer is
  * 412.

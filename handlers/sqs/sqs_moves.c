@@ -61,7 +61,7 @@ static void list_sources(struct sqs_call *s, int64_t most, struct text cursor, v
 		{ TEXT("cursor"), cursor },
 	};
 
-	s->req->gateway.is_admitted = true;
+	s->req->gateway.scope = GATEWAY_ADMITTED;
 	gateway_run(s->req, self_call_operation("queue_list"),
 		    &(struct self_call_input){ .query = query, .query_count = cursor.len ? 3 : 2 }, answered);
 }
@@ -205,7 +205,6 @@ static void on_found_sources(struct request *req)
 	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
 	struct text next = json_tree_string(page, "next_cursor");
 
-	req->gateway.is_admitted = false;
 	if (!page)
 		return;
 	if ((!items || !items->count) && next.at) { /* a page of queues has none of the sources */
@@ -215,7 +214,7 @@ static void on_found_sources(struct request *req)
 	if (!items || !items->count)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Source queue must be configured as a Dead Letter Queue.");
 	else if (t->to.at)
-		sqs_run(s, "queue_get", t->to, NULL, on_destination);
+		sqs_look(s, t->to, on_destination);
 	else
 		move(s);
 }
@@ -265,7 +264,7 @@ void sqs_start_message_move_task(struct sqs_call *s)
 		sqs_fail(s, SQS_RESOURCE_NOT_FOUND,
 			 "The resource that you specified for the DestinationArn parameter doesn't exist.");
 	else
-		sqs_run(s, "queue_get", s->queue, NULL, on_source);
+		sqs_look(s, s->queue, on_source);
 }
 
 /* ---- What tasks did ---- */
@@ -349,5 +348,5 @@ void sqs_cancel_message_move_task(struct sqs_call *s)
 	if (!id->at || !json_tree_string(handle, "sourceArn").at)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Value for parameter TaskHandle is invalid.");
 	else if (take_source(s, json_tree_string(handle, "sourceArn")))
-		sqs_run(s, "queue_get", s->queue, NULL, on_cancelled_queue);
+		sqs_look(s, s->queue, on_cancelled_queue);
 }

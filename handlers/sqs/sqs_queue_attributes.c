@@ -285,7 +285,6 @@ static void on_dead_letter_queue(struct request *req)
 	const struct json *queue = sqs_answer(s);
 	const char *why = NULL;
 
-	req->gateway.any_action = false;
 	if (!queue)
 		return;
 	if (!json_tree_is_true(queue, "exists"))
@@ -309,8 +308,7 @@ void sqs_queue_attributes_look_at_target(struct sqs_call *s, void (*then)(struct
 		then(s);
 		return;
 	}
-	s->req->gateway.any_action = true;
-	sqs_run(s, "queue_get", redrive.queue, NULL, on_dead_letter_queue);
+	sqs_look(s, redrive.queue, on_dead_letter_queue);
 }
 
 /* ---- What a client gets ---- */

@@ -22,11 +22,6 @@ static const struct json *existing(struct sqs_call *s)
 	return NULL;
 }
 
-static void look(struct sqs_call *s, void (*answered)(struct request *req))
-{
-	sqs_run(s, "queue_get", s->queue, NULL, answered);
-}
-
 /* The answer of the operation has nothing that the client needs. */
 static void on_done(struct request *req)
 {
@@ -107,7 +102,7 @@ static void on_created(struct request *req)
 	struct sqs_call *s = sqs_call_of(req);
 
 	if (sqs_problem(s) && sqs_problem(s)->status == 412)
-		look(s, on_looked);
+		sqs_look(s, s->queue, on_looked);
 	else if (sqs_problem(s))
 		sqs_fail_by_problem(s);
 	else
@@ -122,7 +117,7 @@ void sqs_create_queue(struct sqs_call *s)
 	else if (s->is_fifo && !given(s, "FifoQueue").len)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "The queue name ends in .fifo, and FifoQueue is not true.");
 	else if (sqs_queue_attributes_check(s) && sqs_tags_check(s, json_tree_member(s->in, "tags")))
-		look(s, on_looked);
+		sqs_look(s, s->queue, on_looked);
 }
 
 /* ---- The others ---- */
@@ -138,8 +133,7 @@ static void on_url(struct request *req)
 /* Every sender and receiver asks for it first. */
 void sqs_get_queue_url(struct sqs_call *s)
 {
-	s->req->gateway.any_action = true;
-	look(s, on_url);
+	sqs_look(s, s->queue, on_url);
 }
 
 static void on_listed(struct request *req)
@@ -195,7 +189,7 @@ static void on_purged_look(struct request *req)
 
 void sqs_purge_queue(struct sqs_call *s)
 {
-	look(s, on_purged_look);
+	sqs_look(s, s->queue, on_purged_look);
 }
 
 static void on_attributes(struct request *req)
@@ -212,7 +206,7 @@ static void on_attributes(struct request *req)
 void sqs_get_queue_attributes(struct sqs_call *s)
 {
 	if (sqs_queue_attributes_check_names(s))
-		look(s, on_attributes);
+		sqs_run(s, "queue_get", s->queue, NULL, on_attributes);
 }
 
 static void change(struct sqs_call *s)
@@ -235,5 +229,5 @@ static void on_settings(struct request *req)
 void sqs_set_queue_attributes(struct sqs_call *s)
 {
 	if (sqs_queue_attributes_check(s))
-		look(s, on_settings);
+		sqs_look(s, s->queue, on_settings);
 }

@@ -221,7 +221,6 @@ static void on_limit(struct request *req)
 	int64_t most = json_tree_int(json_tree_member(queue, "settings"), "max_message_bytes", INT64_MAX);
 	bool any = false;
 
-	req->gateway.is_admitted = false;
 	if (!queue)
 		return;
 	for (size_t i = 0; i < w->batch.count; i++) {
@@ -251,8 +250,7 @@ static void on_sent(struct request *req)
 	}
 	if (sqs_has_problem(s, P_MESSAGE_TOO_LARGE)) {
 		w->refused = sqs_batch_named(s, &w->batch);
-		req->gateway.is_admitted = true; /* the token may send */
-		sqs_run(s, "queue_get", s->queue, NULL, on_limit);
+		sqs_look(s, s->queue, on_limit);
 		return;
 	}
 	if (sqs_problem(s) && mark_refused(s)) {

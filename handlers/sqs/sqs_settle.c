@@ -61,7 +61,7 @@ static void finish(struct sqs_call *s)
 	struct settling *w = s->work;
 
 	if (w->has_gone)
-		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
+		sqs_look(s, s->queue, on_looked);
 	else
 		answer(s);
 }

@@ -123,13 +123,13 @@ void sqs_tag_queue(struct sqs_call *s)
 	if (!tags->count)
 		sqs_fail(s, SQS_MISSING_PARAMETER, "The request must contain the parameter Tags.");
 	else if (sqs_tags_check(s, tags))
-		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
+		sqs_look(s, s->queue, on_looked);
 }
 
 void sqs_untag_queue(struct sqs_call *s)
 {
 	if (json_tree_member(s->in, "TagKeys")->count)
-		sqs_run(s, "queue_get", s->queue, NULL, on_looked);
+		sqs_look(s, s->queue, on_looked);
 	else
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Tag keys must be between 1 and 128 characters in length.");
 }

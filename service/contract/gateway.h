@@ -8,8 +8,7 @@
  *		    &(struct self_call_input){ .name = queue }, on_purged);
  *	on_purged: req->answer ...; answer in the other protocol, or gateway_run again
  *
- * Each operation is checked against the scopes of the request's token, or with `any_action` whether
- * the token has any scope on the name, and with `is_admitted` not at all.
+ * Each operation is checked against the scopes of the request's token, as req->gateway.scope states.
  */
 #ifndef PATTERND_GATEWAY_H
 #define PATTERND_GATEWAY_H

@@ -13,11 +13,17 @@ enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64, FINDERS_MOST = 2 };
 
 static const struct operation *(*finders[FINDERS_MOST])(struct request *req);
 static size_t finder_count;
+static bool (*answer_lost)(struct request *req);
 
 void route_pages(const struct operation *(*find)(struct request *req))
 {
 	assert(finder_count < FINDERS_MOST);
 	finders[finder_count++] = find;
+}
+
+void route_lost(bool (*answer)(struct request *req))
+{
+	answer_lost = answer;
 }
 
 /*
@@ -203,6 +209,8 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 	char hint[PATH_HINT_BYTES];
 	int len = (int)strcspn(req->asked.target.at, "?");
 
+	if (answer_lost && answer_lost(req))
+		return;
 	if (path_hint(req->asked.method, segments, count, hint))
 		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s?", len, req->asked.target.at,
 			       hint);

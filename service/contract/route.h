@@ -22,6 +22,12 @@ struct request;
  */
 void route_pages(const struct operation *(*find)(struct request *req));
 
+/*
+ * Registers what answers a request whose path is unknown. It returns false if it does not know the
+ * request either.
+ */
+void route_lost(bool (*answer)(struct request *req));
+
 /* Sets op, path_values and query of the request. False: it was answered (400, 404, 405). */
 bool route_request(struct request *req);
 

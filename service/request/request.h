@@ -133,6 +133,13 @@ struct request_asker {
 	void (*disconnected)(struct request *req); /* the client has disconnected: close */
 };
 
+/* What admits an operation that a gateway runs. */
+enum gateway_scope {
+	GATEWAY_ITS_OWN,    /* its scopes, as the contract has them */
+	GATEWAY_ANY_ACTION, /* a scope for any action on its name */
+	GATEWAY_ADMITTED,   /* what an earlier operation was admitted for */
+};
+
 /*
  * What a gateway keeps: it takes requests of another protocol, and runs operations of the contract
  * for them (contract/gateway.h).
@@ -145,8 +152,7 @@ struct request_gateway {
 	 */
 	void (*answered)(struct request *req);
 	void *work;
-	bool any_action;  /* a scope for any action on the name admits the operation */
-	bool is_admitted; /* what an earlier operation was admitted for covers the operation */
+	enum gateway_scope scope; /* of the next operation; then GATEWAY_ITS_OWN */
 };
 
 struct request {
