@@ -208,6 +208,13 @@ static bool move_letters(const struct receive_order *order, int64_t more)
 	return more % 2 == 1;
 }
 
+static void end_absent(struct request *req, const struct reply *r)
+{
+	if (wait_queued_us(req) == 0) /* it has not joined the wait queue, which outlives the queue */
+		wait_ticket_left(req);
+	answer_absent(req, r);
+}
+
 static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -219,9 +226,7 @@ static void on_received(struct request *req, const struct reply *r)
 	}
 	int64_t taken = reply_outcome(r);
 	if (taken == QUEUE_MESSAGE_RECEIVE_ABSENT) {
-		if (wait_queued_us(req) == 0) /* it has not joined the wait queue, which outlives the queue */
-			wait_ticket_left(req);
-		answer_absent(req, r);
+		end_absent(req, r);
 		return;
 	}
 	if (order->queue_count > 1)

@@ -51,7 +51,7 @@ static const struct json *existing(struct sqs_call *s, const char *parameter)
 
 /* ---- The sources of a queue of dead letters ---- */
 
-/* The list needs no scope of its own: the token may read the queue itself. */
+/* The list needs no scope beside the one on the queue itself. */
 static void list_sources(struct sqs_call *s, int64_t most, struct text cursor, void (*answered)(struct request *req))
 {
 	char limit[TEXT_DIGITS];

@@ -10,12 +10,14 @@
 /* Checks the member Attributes. False: an error was answered. */
 bool sqs_queue_attributes_check(struct sqs_call *s);
 
-/* Writes the settings that Attributes change, into the body of a PUT if it is new, else of a PATCH. */
+/*
+ * Writes the settings that Attributes change, into the body of a PUT if it is new, else of a PATCH.
+ */
 void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body, bool is_new);
 
 /*
- * Calls `then`, once the queue in RedrivePolicy was found, and is of the same kind; else an error is
- * answered.
+ * Calls `then`, once the queue in RedrivePolicy was found, and is of the same kind; else an error
+ * is answered.
  */
 void sqs_queue_attributes_look_at_target(struct sqs_call *s, void (*then)(struct sqs_call *s));
 

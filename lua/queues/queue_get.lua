@@ -15,8 +15,8 @@
 -- last 150 s; a delivery that was acknowledged as it was received does not count. last_failed_at_ms
 -- is 0 if no delivery ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
 -- -1 when nothing is blocked; it is of the first messages of the first 50 groups. exists is 0 for a
--- queue that was never used, or was deleted. created_at_ms and changed_at_ms, of the settings, are 0
--- if that was not noted.
+-- queue that was never used, or was deleted. created_at_ms and changed_at_ms, of the settings, are
+-- 0 if that was not noted.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
 -- settings settles; more count as ready, or where they are.

@@ -8,7 +8,8 @@
  *		    &(struct self_call_input){ .name = queue }, on_purged);
  *	on_purged: req->answer ...; answer in the other protocol, or gateway_run again
  *
- * Each operation is checked against the scopes of the request's token, as req->gateway.scope states.
+ * Each operation is checked against the scopes of the request's token, as req->gateway.scope
+ * states.
  */
 #ifndef PATTERND_GATEWAY_H
 #define PATTERND_GATEWAY_H
