@@ -286,6 +286,18 @@ TEST(a_letter_may_die_again)
 	assert_string_equal(text_at(receive(NULL), "/messages/0/dead_from"), "d");
 }
 
+/* Its own ttl_ms, which began with the send, has no meaning there. */
+TEST(the_life_of_a_letter_begins_with_the_move)
+{
+	assert_status(at_d("PUT", "", "{\"ttl_ms\":60000}"), 201);
+	configure("{" SETTING "}");
+	int64_t before_ms = server_now_ms(&redis);
+	assert_status(reject(take("a", ",\"ttl_ms\":30000"), "{\"dead\":true}"), 200);
+	wait_until(has_ready(1), SOON_MS);
+	struct answer a = at_d("GET", "/messages/a", NULL);
+	assert_in_range(int_at(a, "/expires_at_ms"), before_ms + 60000, server_now_ms(&redis) + 60000);
+}
+
 TEST(queues_are_listed_by_where_their_letters_move)
 {
 	static const char *const settings[] = { "{" SETTING "}", "{\"dead_letter_queue\":\"e\"}", "{}" };

@@ -45,3 +45,9 @@ local function letter_there(id, origin)
   local until_ms = redis.call('ZSCORE', keys[DONE], id)
   return until_ms and tonumber(until_ms) > now and 'taken' or nil
 end
+
+-- expiry_here(): when a message that comes now is past the ttl_ms of the queue; 0: never.
+local function expiry_here()
+  local ttl_ms = queue.rules and queue.rules.ttl_ms
+  return ttl_ms and now + ttl_ms or 0
+end

@@ -4,9 +4,10 @@
 -- its sequence there.
 -- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 interval_ms, 2 how many moved before, 3 the name of the other queue, percent-encoded, 4
---       '1': only as many as max_messages admits; 'ready': they are messages that did not die
---       (queue_moved_remove removes them); else '', 5 the name of this queue, percent-encoded, 6...
---       three per letter: sequence, content and state, as queue_letters_read returns them
+--       '1': only as many as max_messages admits, and their ttl_ms begins; 'ready': they are
+--       messages that did not die (queue_moved_remove removes them); else '', 5 the name of this
+--       queue, percent-encoded, 6... three per letter: sequence, content and state, as
+--       queue_letters_read returns them
 --@reply 0..: outcomes text
 -- The outcome of the reply is how many were stored. outcomes has a digit for each letter: 1 stored,
 -- 2 stored by an earlier move, 3 its id is taken or remembered, 4 max_messages admits no more.
@@ -38,7 +39,7 @@ for i = 6, #ARGV, 3 do
     clear_delivery(m)
     revive(m)
     m.marks = ''
-    m.expires_at, m.at = 0, now + (before + total) * interval_ms
+    m.expires_at, m.at = mode == '1' and expiry_here() or 0, now + (before + total) * interval_ms
     store(m, body)
     total, taken[id], outcomes[#outcomes + 1] = total + 1, 'taken', '1'
   end

@@ -8,9 +8,9 @@
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
 --       many at most, 3 the name of the queue, percent-encoded, 4 '1': for its setting
 --       dead_letter_queue (queue_letters_claim): only as many as the max_messages of the other
---       queue admits; else '', 5... the ids, at most 100, in place of 2; then how many the steps
---       before left since the other queue has their id, and the part: how many they moved, a dot,
---       and where they ended
+--       queue admits, whose ttl_ms begins; else '', 5... the ids, at most 100, in place of 2; then
+--       how many the steps before left since the other queue has their id, and the part: how many
+--       they moved, a dot, and where they ended
 --@again 2 more, 0 settled: left int, step text
 --@reply 1 finished, -1 nothing, 3 full: queue_step, duplicates int
 -- queue_purge explains the outcomes. full: max_messages of the other queue admits no more. A step
@@ -106,7 +106,7 @@ local function move_letters(letters)
       local body = body_from(name, m)
       m.id = id_of(m)
       revive(m)
-      m.expires_at, m.at = 0, now + total * interval_ms
+      m.expires_at, m.at = is_setting and expiry_here() or 0, now + total * interval_ms
       store(m, body)
       total = total + 1
     end
