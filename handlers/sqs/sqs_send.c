@@ -91,7 +91,7 @@ static bool check(struct sqs_call *s, struct sqs_entry *e, struct outgoing *m)
 			s, e, SQS_INVALID_MESSAGE_CONTENTS,
 			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | "
 			"#xE000 to #xFFFD | #x10000 to #x10FFFF");
-	if (delay && (m->delay_s < 0 || m->delay_s > DELAY_MOST_S))
+	if (delay && delay->kind != JSON_IS_NULL && (m->delay_s < 0 || m->delay_s > DELAY_MOST_S))
 		return sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER,
 					"Value %" PRId64
 					" for parameter DelaySeconds is invalid. Reason: DelaySeconds must be "
