@@ -66,20 +66,31 @@ static void list_sources(struct sqs_call *s, int64_t most, struct text cursor, v
 		    &(struct self_call_input){ .query = query, .query_count = cursor.len ? 3 : 2 }, answered);
 }
 
+struct sources {
+	struct json_out urls;
+	size_t count;
+};
+
+/* A page of queues may have few sources, or none: without MaxResults all pages are read. */
 static void on_sources(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
+	struct sources *found = s->work;
 	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
 	struct text next = json_tree_string(page, "next_cursor");
 	bool is_paged = json_tree_member(s->in, "MaxResults");
 
 	if (!page)
 		return;
+	for (const struct json *q = items ? items->first : NULL; q; q = q->next, found->count++)
+		out_text(&found->urls, NULL, sqs_url_of(req, json_tree_string(q, "name")));
+	if (next.at && !is_paged && found->count < LIST_MOST) {
+		list_sources(s, LIST_MOST, next, on_sources);
+		return;
+	}
+	out_close(&found->urls);
 	struct json_out *o = sqs_answer_begin(s);
-	out_array(o, "queueUrls");
-	for (const struct json *q = items ? items->first : NULL; q; q = q->next)
-		out_text(o, NULL, sqs_url_of(req, json_tree_string(q, "name")));
-	out_close(o);
+	out_raw(o, "queueUrls", out_all(&found->urls));
 	if (next.at && is_paged)
 		out_text(o, "NextToken", next);
 	sqs_answer_end(s);
@@ -88,11 +99,20 @@ static void on_sources(struct request *req)
 static void on_dead_letter_queue(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
+	struct sources *found = arena_alloc(&req->arena, sizeof(*found));
 	const struct json *queue = sqs_answer(s);
 	int64_t most;
 
 	if (!queue)
 		return;
+	if (!found) {
+		sqs_fail_no_memory(s);
+		return;
+	}
+	*found = (struct sources){ .count = 0 };
+	out_init(&found->urls, &req->arena, 256);
+	out_array(&found->urls, NULL);
+	s->work = found;
 	if (!json_tree_is_true(queue, "exists"))
 		sqs_fail_absent(s);
 	else if (sqs_int(s, "MaxResults", 1, LIST_MOST, LIST_MOST, &most, "Must be between 1 and 1000, if provided."))
