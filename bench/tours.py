@@ -10,6 +10,8 @@ round. The first step of an operation is measured; the steps that it needs for a
 The tours of USUAL measure calls as most programs make them. Their measured steps are (operationId,
 values, the name of the figure).
 """
+import json
+
 OPEN = {"opens_at_ms": 1000000000000, "closes_at_ms": 4102444800000}  # of a sale: from 2001 to 2100
 DAY = {"date": "2020-02-29"}  # in the past, in every time zone
 
@@ -288,6 +290,8 @@ MESSAGE = {
 }
 WORKER = {"name": "usual", "limit": 1, "worker": "host-1/4711", **dict.fromkeys(("settle", "wait_ms", "visibility_ms"))}
 DELIVERY = {"name": "usual", "receipt": "$receipt"}
+SQS = {"QueueUrl": "sdk"}
+SQS_MESSAGE = {**SQS, "MessageBody": json.dumps(MESSAGE["body"]), "amz-sdk-invocation-id": "a"}
 IN_ORDER = {**MESSAGE, "group": "acme"}
 # Without members that a call does not need.
 LOCK = dict.fromkeys(("wait_ms", "owner", "metadata"))
@@ -319,6 +323,17 @@ USUAL = {
         ("queue_delivery_reject", {**DELIVERY, "delay_ms": 0}, "its delivery rejected"),
         ("queue_message_receive", WORKER, "it is received again"),
         ("queue_delivery_extend", {**DELIVERY, "progress": {"percent": 50}}, "its progress reported"),
+    ],
+    # The same message, as an SDK sends it: with the header by which a retry is known.
+    "messages of SQS": [
+        ("sqs.CreateQueue", {"QueueName": "sdk"}),
+        ("sqs.SendMessage", SQS_MESSAGE),
+        ("sqs.ReceiveMessage", SQS),
+        ("sqs.DeleteMessage", {**SQS, "ReceiptHandle": "$ReceiptHandle"}),
+        ("sqs.ReceiveMessage", SQS),
+        ("sqs.SendMessage", SQS_MESSAGE | {"amz-sdk-invocation-id": "b"}, "SendMessage of SQS"),
+        ("sqs.ReceiveMessage", SQS, "ReceiveMessage of SQS"),
+        ("sqs.DeleteMessage", {**SQS, "ReceiptHandle": "$ReceiptHandle"}, "DeleteMessage of SQS"),
     ],
     "messages in order": [
         ("queue_put", {"name": "usual", "order": "strict", **dict.fromkeys(("visibility_ms", "max_receives", "backoff"))}),

@@ -218,10 +218,9 @@ static void receive(struct request *req)
 	call_send(c, on_received);
 }
 
-void queue_move_ready(struct request *req, const struct queue_redrive_input *in)
+/* False: the request was answered. */
+static bool check(struct request *req, const struct queue_redrive_input *in)
 {
-	struct move_ready *w = arena_alloc(&req->arena, sizeof(*w));
-
 	if (req->asked.idempotency_key.at)
 		answer_field_problem(req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
 				     "cannot be kept for messages that are ready, which move in several steps");
@@ -231,10 +230,22 @@ void queue_move_ready(struct request *req, const struct queue_redrive_input *in)
 	else if (in->to.at && text_equal(in->to, in->name))
 		answer_field_problem(req, P_INVALID_VALUE, "/to",
 				     "is the queue itself, in which the messages are ready");
-	else if (!w)
-		answer_no_memory(req, EFFECT_NONE);
-	if (req->state == ANSWERED)
+	else
+		return true;
+	return false;
+}
+
+void queue_move_ready(struct request *req, const struct queue_redrive_input *in)
+{
+	struct move_ready *w;
+
+	if (!check(req, in))
 		return;
+	w = arena_alloc(&req->arena, sizeof(*w));
+	if (!w) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
 	w->in = in;
 	w->stored = w->moved = w->duplicates = 0;
 	w->bytes = w->first = w->count = 0;
