@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/digest.h"
+#include "core/percent.h"
 #include "request/traceparent.h"
 #include "sqs/sqs_text.h"
 #include "json/base64.h"
@@ -168,6 +169,16 @@ static bool is_trace(const struct sqs_attribute *a)
 	return text_is(a->name, "traceparent") && text_is(a->type, "String") && traceparent_is_valid(a->value);
 }
 
+/* A type may have the commas that separate types. */
+static const char *encoded(struct request *req, struct text type)
+{
+	char *out = arena_alloc(&req->arena, 3 * type.len + 1);
+
+	if (out)
+		percent_encode(type, out);
+	return out ? out : "";
+}
+
 void sqs_attributes_out_headers(struct json_out *o, struct request *req, const struct sqs_attributes *user,
 				const struct sqs_attributes *system)
 {
@@ -184,7 +195,7 @@ void sqs_attributes_out_headers(struct json_out *o, struct request *req, const s
 		out_text(o, NULL, a->value);
 		if (!text_is(a->type, "String"))
 			types = arena_printf(&req->arena, "%s%s%s=%s", types.at, types.len ? "," : "", a->name.at,
-					     a->type.at);
+					     encoded(req, a->type));
 		if (!types.at)
 			types = TEXT("");
 	}
@@ -220,8 +231,10 @@ static struct text type_of(struct request *req, struct text types, struct text n
 {
 	while (types.len) {
 		struct text type = text_cut(&types, ',');
-		if (text_equal(text_cut(&type, '='), name) && type.len)
-			return arena_copy(&req->arena, type.at, type.len);
+		if (!text_equal(text_cut(&type, '='), name) || !type.len)
+			continue;
+		type = arena_copy(&req->arena, type.at, type.len);
+		return type.at && percent_decode((char *)(uintptr_t)type.at, &type.len) ? type : TEXT("String");
 	}
 	return TEXT("String");
 }

@@ -1,7 +1,8 @@
 /*
  * sqs_attributes: the attributes of a message, which are its headers in a queue. A type other than
  * `String` is in one more header: `AWS.DataTypes: tries=Number,logo=Binary.png`. The attribute
- * `traceparent` is the message's own, and `AWSTraceHeader` the header `AWS.TraceHeader`.
+ * `traceparent` is the message's own, and `AWSTraceHeader` the header `AWS.TraceHeader`. Types are
+ * percent-encoded.
  */
 #ifndef PATTERND_SQS_ATTRIBUTES_H
 #define PATTERND_SQS_ATTRIBUTES_H
