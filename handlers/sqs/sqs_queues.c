@@ -1,6 +1,7 @@
 #include "sqs/sqs_queues.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "contract/gateway.h"
 #include "sqs/sqs_name.h"
@@ -136,22 +137,35 @@ void sqs_get_queue_url(struct sqs_call *s)
 	sqs_look(s, s->queue, on_url);
 }
 
+/* In SQS a `*` of the prefix is a letter; queue_list takes it for any letters. */
+static bool has_prefix(const struct sqs_call *s, struct text name)
+{
+	struct text prefix = json_tree_string(s->in, "QueueNamePrefix");
+
+	return !prefix.len || (name.len >= prefix.len && memcmp(name.at, prefix.at, prefix.len) == 0);
+}
+
 static void on_listed(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
 	struct text next = json_tree_string(page, "next_cursor");
-	bool is_paged = json_tree_member(s->in, "MaxResults");
+	bool is_paged = json_tree_member(s->in, "MaxResults"), is_open = false;
 
 	if (!page)
 		return;
 	struct json_out *o = sqs_answer_begin(s);
-	if (items && items->count) {
-		out_array(o, "QueueUrls");
-		for (const struct json *q = items->first; q; q = q->next)
-			out_text(o, NULL, sqs_url_of(req, json_tree_string(q, "name")));
-		out_close(o);
+	for (const struct json *q = items ? items->first : NULL; q; q = q->next) {
+		struct text name = json_tree_string(q, "name");
+		if (!has_prefix(s, name))
+			continue;
+		if (!is_open)
+			out_array(o, "QueueUrls");
+		is_open = true;
+		out_text(o, NULL, sqs_url_of(req, name));
 	}
+	if (is_open)
+		out_close(o);
 	if (next.at && is_paged)
 		out_text(o, "NextToken", next);
 	sqs_answer_end(s);
@@ -160,6 +174,7 @@ static void on_listed(struct request *req)
 void sqs_list_queues(struct sqs_call *s)
 {
 	struct text prefix = json_tree_string(s->in, "QueueNamePrefix"), cursor = json_tree_string(s->in, "NextToken");
+	size_t plain = prefix.at ? strcspn(prefix.at, "*") : 0;
 	char limit[TEXT_DIGITS];
 	int64_t most;
 
@@ -167,7 +182,7 @@ void sqs_list_queues(struct sqs_call *s)
 		return;
 	const struct text_pair query[] = {
 		{ TEXT("limit"), text_of_int(most, limit) },
-		{ TEXT("match"), arena_printf(&s->req->arena, "%s*", prefix.at ? prefix.at : "") },
+		{ TEXT("match"), arena_printf(&s->req->arena, "%.*s*", (int)plain, prefix.at ? prefix.at : "") },
 		{ TEXT("cursor"), cursor },
 	};
 	gateway_run(s->req, self_call_operation("queue_list"),
