@@ -175,7 +175,7 @@ WRONG = [
     (
         "take if spare",
         "take unless spare",
-        r":6: .*stack_push: the scope '.* unless spare' needs a flag at its end, or `if` and an object",
+        r":6: .*stack_push: the scope '.* unless spare' needs a flag at its end, or `if` and its name or an object",
     ),
     ("{spare.vault}", "{items}", r":6: .*stack_push: the scope 'vaults:\{items\}:.*' needs a name in its braces"),
     ("{spare.vault}", "{part.n}", r":6: .*stack_push: the scope 'vaults:\{part.n\}:.*' needs a name in its braces"),
