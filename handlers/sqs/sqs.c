@@ -218,10 +218,10 @@ static bool check_members(struct sqs_call *s, const struct sqs_member *members)
 static void run(struct request *req, const void *input)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	size_t action = (size_t)(req->gateway.op - action_operations);
+	size_t action = (size_t)(req->gateway->op - action_operations);
 
 	(void)input;
-	req->gateway.answered = NULL;
+	req->gateway->answered = NULL;
 	s->in = req->asked.json;
 	if (action >= ACTION_unknown) {
 		actions[action].run(s);
@@ -286,6 +286,18 @@ static bool is_form(struct request *req)
 	return type.at && strncasecmp(type.at, form, sizeof(form) - 1) == 0;
 }
 
+/* NULL: memory ran out. */
+static struct sqs_call *begin(struct request *req, size_t action, void (*answered)(struct request *req))
+{
+	struct sqs_call *s = arena_alloc(&req->arena, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct sqs_call){ .req = req, .gateway = { .op = &action_operations[action], .answered = answered } };
+	req->gateway = &s->gateway;
+	return s;
+}
+
 static const struct operation *find(struct request *req)
 {
 	struct text rest = req->asked.target, path = text_cut(&rest, '?');
@@ -295,32 +307,19 @@ static const struct operation *find(struct request *req)
 	struct text target = req->asked.header(req, "X-Amz-Target", NULL);
 	if (!target.at && path.len > 1)
 		return NULL;
-	struct sqs_call *s = arena_alloc(&req->arena, sizeof(*s));
-	if (!s)
-		return NULL;
-	*s = (struct sqs_call){ .req = req };
 	bool is_query = !target.at && is_form(req);
 	size_t action = target.at ? action_of(target) : is_query ? ACTION_query : ACTION_none;
-	req->gateway = (struct request_gateway){
-		.op = &action_operations[action],
-		.answered = target.at  ? on_refused
-			    : is_query ? on_query
-				       : NULL,
-		.work = s,
-	};
-	return req->gateway.op;
+	struct sqs_call *s = begin(req, action, target.at ? on_refused : is_query ? on_query : NULL);
+	return s ? s->gateway.op : NULL;
 }
 
 /* An endpoint with a path, such as the one of an old SQS_PREFIX. */
 static bool answer_lost(struct request *req)
 {
-	struct sqs_call *s =
-		req->asked.header(req, "X-Amz-Target", NULL).at ? arena_alloc(&req->arena, sizeof(*s)) : NULL;
+	struct sqs_call *s = req->asked.header(req, "X-Amz-Target", NULL).at ? begin(req, ACTION_unknown, NULL) : NULL;
 
 	if (!s)
 		return false;
-	*s = (struct sqs_call){ .req = req };
-	req->gateway = (struct request_gateway){ .op = &action_operations[ACTION_unknown], .work = s };
 	sqs_fail(s, SQS_INVALID_ADDRESS,
 		 "The address %s is not valid for this endpoint: the paths of SQS here are / and /" SQS_ACCOUNT
 		 "/<queue>.",

@@ -46,7 +46,7 @@ void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struc
 
 void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req))
 {
-	s->req->gateway.scope = GATEWAY_ANY_ACTION;
+	s->gateway.scope = GATEWAY_ANY_ACTION;
 	sqs_run(s, "queue_get", queue, NULL, answered);
 }
 

@@ -6,6 +6,7 @@
 #ifndef PATTERND_SQS_CALL_H
 #define PATTERND_SQS_CALL_H
 
+#include "core/container.h"
 #include "request/problem.h"
 #include "request/request.h"
 #include "json/out.h"
@@ -53,6 +54,7 @@ struct sqs_member {
 };
 
 struct sqs_call {
+	struct request_gateway gateway;
 	struct request *req;
 	const struct json *in; /* the members of the request; NULL: none */
 	struct text queue;     /* the name in QueueUrl or QueueName; absent: neither was sent */
@@ -64,7 +66,7 @@ struct sqs_call {
 /* The call of a request that a gateway operation has begun. */
 static inline struct sqs_call *sqs_call_of(struct request *req)
 {
-	return req->gateway.work;
+	return container_of(req->gateway, struct sqs_call, gateway);
 }
 
 /*

@@ -61,7 +61,7 @@ static void list_sources(struct sqs_call *s, int64_t most, struct text cursor, v
 		{ TEXT("cursor"), cursor },
 	};
 
-	s->req->gateway.scope = GATEWAY_ADMITTED;
+	s->gateway.scope = GATEWAY_ADMITTED;
 	gateway_run(s->req, self_call_operation("queue_list"),
 		    &(struct self_call_input){ .query = query, .query_count = cursor.len ? 3 : 2 }, answered);
 }

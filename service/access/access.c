@@ -122,6 +122,11 @@ bool access_is_revoked(const struct request *req)
 
 /* ---- Scopes ---- */
 
+static bool is_scope(const struct request *req, enum gateway_scope scope)
+{
+	return req->gateway && req->gateway->scope == scope;
+}
+
 typedef bool access_test(const struct scope *s, const struct scope_need *need);
 
 /* True if the scope covers some action on the name. */
@@ -188,9 +193,9 @@ static bool is_allowed_path(struct request *req, const struct token_file_entry *
 			name = n->field < 0 ? (struct text){ 0 } : req->asked.path_values[n->field];
 		/* While the name is not known, the action must be allowed on some name. */
 		if ((is_known || n->flag < 0) && !is_allowed(req, t, n, name,
-							     !is_known ? scope_covers_some
-							     : req->gateway.scope == GATEWAY_ANY_ACTION ? covers_name
-													: scope_covers))
+							     !is_known                           ? scope_covers_some
+							     : is_scope(req, GATEWAY_ANY_ACTION) ? covers_name
+												 : scope_covers))
 			return false;
 	}
 	return true;
@@ -199,7 +204,7 @@ static bool is_allowed_path(struct request *req, const struct token_file_entry *
 /* For an operation that a gateway runs: the request was admitted, and its token is known. */
 static bool admits_path(struct request *req)
 {
-	if (!table || !req->op->needs_token || req->gateway.scope == GATEWAY_ADMITTED)
+	if (!table || !req->op->needs_token || is_scope(req, GATEWAY_ADMITTED))
 		return true;
 	const struct token_file_entry *t = find(req->caller.token_digest);
 	return t ? is_allowed_path(req, t) : refuse_token(req, unknown_token);
@@ -285,7 +290,7 @@ bool access_admit_input(struct request *req, const void *input)
 	const struct operation *op = req->op;
 	size_t count = 0;
 
-	if (!table || !op->needs_token || req->gateway.scope == GATEWAY_ADMITTED || !depends_on_input(op))
+	if (!table || !op->needs_token || is_scope(req, GATEWAY_ADMITTED) || !depends_on_input(op))
 		return true;
 	/*
 	 * The token is looked up again, because SIGHUP may have changed the tokens while the body

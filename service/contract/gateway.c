@@ -24,7 +24,7 @@ void gateway_begin_answer(struct request *req)
 static void begin(struct request *req, const struct operation *op, void (*answered)(struct request *req))
 {
 	gateway_begin_answer(req);
-	req->gateway.answered = answered;
+	req->gateway->answered = answered;
 	req->op = op;
 	req->asked.method = op->method;
 	req->asked.json = NULL;
@@ -47,7 +47,7 @@ void gateway_run(struct request *req, const struct operation *op, const struct s
 		return;
 	const void *filled = input_fill(req);
 	bool ok = filled && (!admits_input || admits_input(req, filled));
-	req->gateway.scope = GATEWAY_ITS_OWN;
+	req->gateway->scope = GATEWAY_ITS_OWN;
 	if (ok)
 		op->run(req, filled);
 }

@@ -157,7 +157,7 @@ static bool store_many(struct validation *v, const struct field *field, const st
 static bool store_any(struct validation *v, const struct json_pointer *at, struct text value, void *slot)
 {
 	/* A gateway has counted the text, which is escaped here. */
-	size_t most = (size_t)config()->max_body_bytes * (v->req->gateway.op ? 2 : 1);
+	size_t most = (size_t)config()->max_body_bytes * (v->req->gateway ? 2 : 1);
 	size_t quotes = *value.at == '"' ? 2 : 0;
 
 	*(struct text *)slot = value;

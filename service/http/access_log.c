@@ -34,7 +34,7 @@ void access_log(struct request *req, int status, int64_t duration_us)
 		.label = names ? resource_logged(req, &label_name) : (struct text){ 0 },
 		.label_name = label_name,
 		.operation = request_operation(req) ? request_operation(req)->id : "-",
-		.method = req->gateway.op     ? req->gateway.op->method
+		.method = req->gateway        ? req->gateway->op->method
 			  : req->asked.method ? req->asked.method
 					      : "-",
 		.status = status,

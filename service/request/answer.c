@@ -25,13 +25,14 @@ static const char no_memory[] =
 /* The answer is complete: the gateway translates it, or it is sent. */
 static void complete(struct request *req)
 {
-	void (*answered)(struct request *) = req->gateway.answered;
+	void (*answered)(struct request *) = req->gateway ? req->gateway->answered : NULL;
 
-	req->gateway.answered = NULL;
-	if (answered)
-		answered(req);
-	else
+	if (!answered) {
 		request_move(req, ANSWERED);
+		return;
+	}
+	req->gateway->answered = NULL;
+	answered(req);
 }
 
 struct json_out *answer_begin(struct request *req, int status)

@@ -142,16 +142,15 @@ enum gateway_scope {
 
 /*
  * What a gateway keeps: it takes requests of another protocol, and runs operations of the contract
- * for them (contract/gateway.h).
+ * for them (contract/gateway.h). A member of its own struct, in the request's arena.
  */
 struct request_gateway {
-	const struct operation *op; /* what the client asked for, in logs and metrics; NULL: no gateway */
+	const struct operation *op; /* what the client asked for, in logs and metrics */
 	/*
 	 * Called once an answer is complete, in place of sending it. It must answer, or run the
 	 * next operation.
 	 */
 	void (*answered)(struct request *req);
-	void *work;
 	enum gateway_scope scope; /* of the next operation; then GATEWAY_ITS_OWN */
 };
 
@@ -168,7 +167,7 @@ struct request {
 	struct request_caller caller;
 	struct request_pending pending;
 	struct request_answer answer;
-	struct request_gateway gateway;
+	struct request_gateway *gateway; /* NULL: it is a request of the contract */
 
 	/*
 	 * What the steps of a handler share: its input and work, and Redis's clock in the latest
@@ -206,7 +205,7 @@ void request_background_start(struct request *req);
 /* Returns what the client asked for, which logs and metrics name; NULL: nothing that is known. */
 static inline const struct operation *request_operation(const struct request *req)
 {
-	return req->gateway.op ? req->gateway.op : req->op;
+	return req->gateway ? req->gateway->op : req->op;
 }
 
 /* Makes room for a body of `len` bytes; 0: the length is not known. False: memory ran out. */
