@@ -326,7 +326,7 @@ static const struct change {
 	{ "a dead letter due now", two_dead, is_due, "A1 0, C1 1000, B1 2000" },
 	{ "dead letters purged", two_dead, is_purged, "" },
 	{ "all purged", delayed, all_is_purged, "" },
-	{ "deleted", delayed, is_deleted, "" },
+	{ "deleted", delayed, is_deleted, "A! 0, B! 0, C! 0" },
 	{ "no longer paused", paused_with_one, resume, "A1 0, C1 1000, B1 2000" },
 	{ "paused", paused, stays_paused, "" },
 	{ "paused while they wait", two_in_flight, stays_paused, "" },
