@@ -19,6 +19,12 @@ static int64_t ready_in(const char *queue)
 	return a.status == 200 ? int_at(a, "/ready") : 0;
 }
 
+/* In another slot a letter is in both queues for a moment. */
+static bool has_moved(const char *queue, int64_t ready)
+{
+	return ready_in("d") == ready && server_command(&redis, "ZCARD p:queue:{%s}:dead", queue)->integer == 0;
+}
+
 /* A message dies in the queue, and moves into `d` by itself. */
 static void die(const char *queue, const char *id)
 {
@@ -31,7 +37,7 @@ static void die(const char *queue, const char *id)
 	struct answer a = ask("POST", queue, "/receive", NULL);
 	snprintf(text, sizeof(text), "%s", receipt_in(a));
 	assert_status(delivery(queue, text, "/reject", "{\"dead\":true}"), 200);
-	wait_until(ready_in("d") == before + 1, SOON_MS);
+	wait_until(has_moved(queue, before + 1), SOON_MS);
 }
 
 static void assert_redriven(const char *body, int64_t redriven, int64_t duplicates)
@@ -76,7 +82,7 @@ TEST(a_message_may_die_again)
 			die("q", "a");
 		} else {
 			assert_status(reject(receipt_in(receive(NULL)), "{\"dead\":true}"), 200);
-			wait_until(ready_in("d") == 1, SOON_MS);
+			wait_until(has_moved("q", 1), SOON_MS);
 		}
 		assert_string_equal(text_at(ask("GET", "d", "/messages/a", NULL), "/dead_from"), "q");
 		assert_redriven(BACK, 1, 0);
