@@ -4,13 +4,15 @@ tests/test_sqs_facts.py PATTERND|URL [NAME...]
 
 Runs the facts of tests/facts/sqs.json, whose head explains their form, each with separate queues.
 With names it runs only the facts whose names contain one of them. With a URL it asks what serves
-there, such as another program that speaks SQS.
+there, such as another program that speaks SQS. With PATTERND_TEST_TOPOLOGY=cluster the daemon runs
+on a Redis Cluster.
 """
 import base64
 import concurrent.futures
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import re
 import secrets
@@ -19,7 +21,7 @@ import threading
 import time
 import urllib.parse
 
-from stage import Daemon
+from stage import Daemon, servers
 
 FACTS = pathlib.Path(__file__).resolve().parent / "facts/sqs.json"
 AT_ONCE = 8
@@ -241,7 +243,11 @@ def main():
     program, names = sys.argv[1], sys.argv[2:]
     if program.startswith("http"):
         return run_all(program, names)
-    with Daemon(program) as daemon:
+    with contextlib.ExitStack() as stack:
+        redis = None
+        if os.environ.get("PATTERND_TEST_TOPOLOGY") == "cluster":
+            (redis,) = stack.enter_context(servers(pathlib.Path(program).parent, "cluster"))
+        daemon = stack.enter_context(Daemon(program, redis=redis))
         return run_all(f"http://127.0.0.1:{daemon.port}", names)
 
 
