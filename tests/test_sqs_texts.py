@@ -46,6 +46,9 @@ class Texts:
 
     def text(self):
         chance = self.random.random()
+        if chance < 0.1:
+            levels = self.random.choice((14, 15, 16, 28, 29, 30, 31, 32, 33, 40, 61, 62, 63, 64, 65, 100))
+            return "[" * levels + "5" + "]" * levels
         if chance < 0.4:
             return self.some(PIECES, 1, 30)
         text = self.json()
@@ -55,9 +58,9 @@ class Texts:
     def attribute(self):
         kind = self.random.randrange(3)
         if kind == 0:
-            kinds, text = ("String", "String.é"), self.some("aé😀 =,;\n", 1, 40)
+            kinds, text = ("String", "String.é", "String.a=%2C"), self.some("aé😀 =,;\n", 1, 40)
         elif kind == 1:
-            kinds, text = ("Number", "Number.int"), self.random.choice(NUMBERS[:5])
+            kinds, text = ("Number", "Number.int", "Number.a,b=Number"), self.random.choice(NUMBERS[:5])
         else:
             return {"DataType": "Binary.png", "BinaryValue": base64.b64encode(self.random.randbytes(30)).decode()}
         return {"DataType": self.random.choice(kinds), "StringValue": text}
