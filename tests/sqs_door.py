@@ -5,6 +5,7 @@ import http.client
 import json
 import pathlib
 import re
+import socket
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "handlers/sqs/sqs.c"
 JSON = "application/x-amz-json-1.0"
@@ -88,9 +89,20 @@ class Door:
         try:
             connection.request(method, path, body, self.headers(action) | dict(headers))
             answer = connection.getresponse()
+            if answer.length is None:  # the headers were cut off
+                raise http.client.IncompleteRead(b"")
             return Answer(answer.status, answer.headers, answer.read())
         finally:
             connection.close()
+
+    def begin_receive(self, url, wait_s=20):
+        """A connection whose receive waits."""
+        connection = socket.create_connection(("127.0.0.1", self.port), 30)
+        body = json.dumps({"QueueUrl": url, "WaitTimeSeconds": wait_s}).encode()
+        head = {"Host": "localhost", "Content-Length": len(body)} | self.headers("ReceiveMessage")
+        lines = [b"POST / HTTP/1.1", *(f"{name}: {value}".encode() for name, value in head.items())]
+        connection.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+        return connection
 
     def must(self, action, request, **more):
         """The members of a success."""

@@ -14,7 +14,6 @@ import hashlib
 import http.client
 import json
 import pathlib
-import socket
 import sys
 import tempfile
 import threading
@@ -318,16 +317,6 @@ def try_full(sweep, door, server, actions):
 # ---- Receives that wait ----
 
 
-def begin_receive(door, url):
-    """A connection whose receive waits for 20 s."""
-    connection = socket.create_connection(("127.0.0.1", door.port), 30)
-    body = json.dumps({"QueueUrl": url, "WaitTimeSeconds": 20}).encode()
-    head = {"Host": "localhost", "Content-Length": len(body)} | door.headers("ReceiveMessage")
-    lines = [b"POST / HTTP/1.1", *(f"{name}: {value}".encode() for name, value in head.items())]
-    connection.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + body)
-    return connection
-
-
 def waiting(daemon):
     """How many requests wait."""
     _, _, metrics = daemon.ask("GET", "/metrics")
@@ -348,7 +337,7 @@ def try_disconnect(sweep, daemon):
     door = Door(daemon.port)
     for notices in (True, False) * 10:
         url = sweep.prepare(door)["$fifo"]
-        with begin_receive(door, url):
+        with door.begin_receive(url):
             wait_until(lambda: waiting(daemon) == 1, 10, "a receive that waits")
         if notices:
             wait_until(lambda: waiting(daemon) == 0, 10, "the daemon to notice that the client is away")
