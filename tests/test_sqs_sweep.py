@@ -349,6 +349,58 @@ def try_disconnect(sweep, daemon):
     sweep.is_well(door, "disconnects")
 
 
+def try_outages(sweep, program):
+    """A receive waits over an outage of Redis; a queue is deleted; Redis does not answer a send."""
+    keeps = Redis("--appendonly", "yes", "--appendfsync", "always")
+    with keeps as server, Daemon(program, redis=server.url) as daemon, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        door = Door(daemon.port)
+        sent = {"QueueUrl": "outages", "MessageBody": "x"}
+
+        def begin(wait_s):
+            door.must("CreateQueue", {"QueueName": "outages"})
+            asked = pool.submit(door.ask, "ReceiveMessage", {"QueueUrl": "outages", "WaitTimeSeconds": wait_s})
+            wait_until(lambda: waiting(daemon) == 1, 10, "a receive that waits")
+            return asked
+
+        def restart():
+            server.start()
+            server.wait_up()
+            wait_until(lambda: door.ask("ListQueues", {}).status == 200, 20, "the daemon to reach Redis again")
+
+        asked = begin(20)
+        server.kill()
+        restart()
+        door.must("SendMessage", sent)
+        answer = asked.result()
+        sweep.check("a receive over an outage", answer, None)
+        if len((answer.json or {}).get("Messages", ())) != 1:
+            sweep.wrong.append(f"a receive over an outage: {answer}")
+        door.must("PurgeQueue", {"QueueUrl": "outages"})
+        asked = begin(1)
+        server.kill()
+        sweep.check("a receive that ends in an outage", asked.result(), "ServiceUnavailable", refused=503)
+        restart()
+        asked = begin(20)
+        door.must("DeleteQueue", {"QueueUrl": "outages"})
+        sweep.check("a receive of a queue that is deleted", asked.result(), ABSENT)
+        try_unanswered(sweep, door, server)
+
+
+def try_unanswered(sweep, door, server):
+    """Redis may have done what it did not answer: InternalFailure, and a retry is safe."""
+    door.must("CreateQueue", {"QueueName": "unanswered"})
+    sent, retried = {"QueueUrl": "unanswered", "MessageBody": "x"}, {"amz-sdk-invocation-id": "unanswered"}
+    server.stop()
+    answer = door.ask("SendMessage", sent, retried)
+    server.go_on()
+    if answer.code != "InternalFailure" or answer.faults() != ["InternalFailure"]:
+        sweep.wrong.append(f"a send without an answer of Redis: {answer}: {answer.faults()}")
+    wait_until(lambda: door.ask("SendMessage", sent, retried).status == 200, 20, "the retry of a send")
+    found = received(door, "unanswered")
+    if found != [("x", "1")]:
+        sweep.wrong.append(f"a send that was repeated is received as {found}")
+
+
 def try_shutdown(sweep, program):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         with Daemon(program) as daemon:
@@ -459,6 +511,7 @@ def run_all(sweep, program):
     sweep.count = 0  # the names in the file of tokens
     try_tokens(sweep, program, sweep.actions)
     try_redis(sweep, program, sweep.actions)
+    try_outages(sweep, program)
     try_shutdown(sweep, program)
     try_closed(sweep, program)
 
