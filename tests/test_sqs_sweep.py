@@ -75,6 +75,7 @@ NO_OBJECT = (b"[]", b'"x"', b"5", b"true", b"[{}]")
 # What a member that types do not require is needed for: a batch, and FIFO queues.
 NEEDED = {"Entries": "EmptyBatchRequest", "MessageGroupId": "MissingParameter"}
 NEEDED |= {"MessageDeduplicationId": "InvalidParameterValue"}
+SETTLED_S = 0.4  # until a receive that waits has no command at Redis
 VERBS = ("send", "receive", "read", "manage")
 
 
@@ -360,6 +361,7 @@ def try_outages(sweep, program):
             door.must("CreateQueue", {"QueueName": "outages"})
             asked = pool.submit(door.ask, "ReceiveMessage", {"QueueUrl": "outages", "WaitTimeSeconds": wait_s})
             wait_until(lambda: waiting(daemon) == 1, 10, "a receive that waits")
+            time.sleep(SETTLED_S)
             return asked
 
         def restart():
@@ -376,7 +378,7 @@ def try_outages(sweep, program):
         if len((answer.json or {}).get("Messages", ())) != 1:
             sweep.wrong.append(f"a receive over an outage: {answer}")
         door.must("PurgeQueue", {"QueueUrl": "outages"})
-        asked = begin(1)
+        asked = begin(2)
         server.kill()
         sweep.check("a receive that ends in an outage", asked.result(), "ServiceUnavailable", refused=503)
         restart()
