@@ -44,7 +44,7 @@ void patterns_print_examples(const char *url)
 {
 	printf("  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
 	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
-	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n",
+	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/mails/messages\n",
 	       url, url, url);
 }
 

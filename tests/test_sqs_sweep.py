@@ -496,8 +496,11 @@ def try_closed(sweep, program):
     with Daemon(program, "--sqs=off") as daemon:
         for path, status in ("/", 405), ("/000000000000/any", 404):
             answer = daemon.ask("POST", path, b"{}", Door(0).headers("ListQueues"))
-            if answer[0] != status or answer[1].get_content_type() != "application/problem+json":
+            if answer[0] != 400 or answer[1]["x-amzn-query-error"] != "AWS.SimpleQueueService.UnsupportedOperation;Sender":
                 sweep.wrong.append(f"POST {path} with --sqs=off: {answer[0]} {answer[2]}")
+            answer = daemon.ask("POST", path, b"{}", {"Content-Type": "application/json"})
+            if answer[0] != status or answer[1].get_content_type() != "application/problem+json":
+                sweep.wrong.append(f"POST {path} with --sqs=off and no header: {answer[0]} {answer[2]}")
 
 
 def run_all(sweep, program):

@@ -138,7 +138,7 @@ static void store(struct request *req)
 			call_int(c, w->in->interval_ms);
 			call_int(c, w->stored);
 			call_text(c, queue_encoded(req, w->in->name));
-			call_string(c, "ready");
+			call_string(c, w->in->to.at ? "ready" : "back");
 			call_text(c, queue_encoded(req, w->to));
 		}
 		call_text(c, reply_text(one->m, QUEUE_DELIVERY_SEQUENCE));

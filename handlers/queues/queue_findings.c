@@ -114,8 +114,8 @@ static void find_dead(struct json_out *o, const struct state *t, int64_t dead)
 
 	if (dead > 0 && to.len)
 		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
-			    "%" PRId64 " dead letter%s %s not in queue %.*s yet; it stays if that is full, or has or "
-			    "remembers its id",
+			    "%" PRId64 " dead letter%s %s not in queue %.*s yet; it stays if that does not exist, "
+			    "is full, or has or remembers its id",
 			    dead, finding_plural(dead), finding_verb(dead), (int)to.len, to.at);
 	else if (dead > 0)
 		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },

@@ -20,7 +20,7 @@
 #include "sqs/sqs_settle.h"
 #include "sqs/sqs_tags.h"
 
-enum { ACCOUNT_DIGITS = sizeof(SQS_ACCOUNT) - 1 };
+enum { ACCOUNT_DIGITS = sizeof(SQS_ACCOUNT) - 1, ITEMS_MOST = 100 };
 
 static void refuse_permission(struct sqs_call *s)
 {
@@ -33,6 +33,16 @@ static void refuse_action(struct sqs_call *s)
 	struct text target = s->req->asked.header(s->req, "X-Amz-Target", NULL);
 
 	sqs_fail(s, SQS_UNKNOWN_OPERATION, "There is no action '%s'.", target.at ? target.at : "");
+}
+
+static bool is_off(void)
+{
+	return strcmp(config()->sqs, "off") == 0;
+}
+
+static void refuse_off(struct sqs_call *s)
+{
+	sqs_fail(s, SQS_UNSUPPORTED_OPERATION, "SQS is not served here: the daemon runs with --sqs=off.");
 }
 
 static void refuse_query(struct sqs_call *s)
@@ -156,6 +166,7 @@ static const struct sqs_member of_cancel[] = { { "TaskHandle", JSON_IS_TEXT, tru
 	A(UntagQueue, of_untag, sqs_untag_queue)                                       \
 	/* what is not an action of JSON */                                            \
 	A(unknown, none, refuse_action)                                                \
+	A(off, none, refuse_off)                                                       \
 	A(query, none, refuse_query)                                                   \
 	A(none, none, refuse_post)
 
@@ -209,6 +220,11 @@ static bool check_members(struct sqs_call *s, const struct sqs_member *members)
 		}
 		if (!is_absent && given->kind != m->kind) {
 			sqs_fail(s, SQS_SERIALIZATION, "%s must be %s.", m->name, kinds[m->kind]);
+			return false;
+		}
+		if (!is_absent && m->kind == JSON_IS_ARRAY && given->count > ITEMS_MOST) {
+			sqs_fail(s, SQS_INVALID_PARAMETER, "%s has %zu items; at most %d are allowed.", m->name,
+				 given->count, ITEMS_MOST);
 			return false;
 		}
 	}
@@ -305,10 +321,10 @@ static const struct operation *find(struct request *req)
 	if (!is_path(path) || strcmp(req->asked.method, "POST") != 0)
 		return NULL;
 	struct text target = req->asked.header(req, "X-Amz-Target", NULL);
-	if (!target.at && path.len > 1)
-		return NULL;
 	bool is_query = !target.at && is_form(req);
-	size_t action = target.at ? action_of(target) : is_query ? ACTION_query : ACTION_none;
+	if (!target.at && ((!is_query && path.len > 1) || is_off()))
+		return NULL;
+	size_t action = is_off() ? ACTION_off : target.at ? action_of(target) : is_query ? ACTION_query : ACTION_none;
 	struct sqs_call *s = begin(req, action, target.at ? on_refused : is_query ? on_query : NULL);
 	return s ? s->gateway.op : NULL;
 }
@@ -329,9 +345,8 @@ static bool answer_lost(struct request *req)
 
 void sqs_open(void)
 {
-	if (strcmp(config()->sqs, "off") == 0)
-		return;
 	operation_add_gateway(action_operations, ACTION_COUNT);
 	route_pages(find);
-	route_lost(answer_lost);
+	if (!is_off())
+		route_lost(answer_lost);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES_MOST = 10, ID_MOST = 80 };
+enum { ID_MOST = 80 };
 
 static bool is_id(struct text id)
 {
@@ -48,9 +48,9 @@ bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out)
 		sqs_fail(s, SQS_EMPTY_BATCH_REQUEST, "There should be at least one %s in the request.", kind);
 		return false;
 	}
-	if (count > ENTRIES_MOST) {
+	if (count > SQS_ENTRIES_MOST) {
 		sqs_fail(s, SQS_TOO_MANY_ENTRIES, "Maximum number of entries per request are %d. You have sent %zu.",
-			 ENTRIES_MOST, count);
+			 SQS_ENTRIES_MOST, count);
 		return false;
 	}
 	out->entries = arena_alloc(&s->req->arena, count * sizeof(*out->entries));
@@ -75,19 +75,31 @@ bool sqs_batch_refuse(struct sqs_call *s, struct sqs_entry *e, enum sqs_fault fa
 	return false;
 }
 
-struct sqs_entry *sqs_batch_named(struct sqs_call *s, struct sqs_batch *b)
+/* Returns the entry at a place of the list; NULL: there is none. */
+static struct sqs_entry *asked_at(struct sqs_batch *b, struct text pointer)
 {
-	const struct json *errors = json_tree_member(sqs_problem_document(s), "errors");
-	struct text pointer = json_tree_string(errors ? errors->first : NULL, "pointer");
-
-	if (sqs_problem(s)->status != 400 || text_cut(&pointer, '/').len || !text_cut(&pointer, '/').len ||
-	    !pointer.len)
+	if (text_cut(&pointer, '/').len || !text_cut(&pointer, '/').len || !pointer.len)
 		return NULL;
 	unsigned long place = strtoul(pointer.at, NULL, 10);
 	for (size_t i = 0; i < b->count; i++)
 		if (b->entries[i].is_asked && place-- == 0)
 			return &b->entries[i];
 	return NULL;
+}
+
+size_t sqs_batch_named(struct sqs_call *s, struct sqs_batch *b, struct sqs_named named[SQS_ENTRIES_MOST])
+{
+	const struct json *errors =
+		sqs_problem(s)->status == 400 ? json_tree_member(sqs_problem_document(s), "errors") : NULL;
+	size_t count = 0;
+
+	for (const struct json *e = errors ? errors->first : NULL; e && count < SQS_ENTRIES_MOST; e = e->next) {
+		struct sqs_entry *entry = asked_at(b, json_tree_string(e, "pointer"));
+		struct text detail = json_tree_string(e, "detail");
+		if (entry)
+			named[count++] = (struct sqs_named){ entry, detail.at ? detail : TEXT("") };
+	}
+	return count;
 }
 
 void sqs_batch_out_failed(struct json_out *o, const struct sqs_batch *b)

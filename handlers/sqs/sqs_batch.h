@@ -27,11 +27,19 @@ bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out)
 bool sqs_batch_refuse(struct sqs_call *s, struct sqs_entry *e, enum sqs_fault fault, const char *message, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* An entry that the operation has refused, and why. */
+struct sqs_named {
+	struct sqs_entry *entry;
+	struct text detail;
+};
+
+enum { SQS_ENTRIES_MOST = 10 };
+
 /*
- * Returns the entry that a problem names by its pointer into a list of the operation's body, such
- * as "/messages/2"; the list had the entries that are asked. NULL: it names none.
+ * Finds the entries that a problem names by its pointers into a list of the operation's body, such
+ * as "/messages/2"; the list had the entries that are asked. Returns how many.
  */
-struct sqs_entry *sqs_batch_named(struct sqs_call *s, struct sqs_batch *b);
+size_t sqs_batch_named(struct sqs_call *s, struct sqs_batch *b, struct sqs_named named[SQS_ENTRIES_MOST]);
 
 /* Writes the member Failed. */
 void sqs_batch_out_failed(struct json_out *o, const struct sqs_batch *b);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "contract/gateway.h"
 #include "request/answer.h"
@@ -47,6 +48,13 @@ void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struc
 void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req))
 {
 	s->gateway.scope = GATEWAY_ANY_ACTION;
+	sqs_run(s, "queue_get", queue, NULL, answered);
+}
+
+void sqs_look_to_manage(struct sqs_call *s, struct text queue, void (*answered)(struct request *req))
+{
+	s->gateway.scope = GATEWAY_ACTION;
+	s->gateway.action = "manage";
 	sqs_run(s, "queue_get", queue, NULL, answered);
 }
 
@@ -166,6 +174,7 @@ static enum sqs_fault fault_of(struct sqs_call *s)
 		{ P_MALFORMED_JSON, SQS_SERIALIZATION },
 		{ P_INVALID_RECEIPT, SQS_RECEIPT_IS_INVALID },
 		{ P_QUEUE_FULL, SQS_REQUEST_THROTTLED },
+		{ P_REQUEST_IN_PROGRESS, SQS_REQUEST_THROTTLED },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -179,14 +188,45 @@ static enum sqs_fault fault_of(struct sqs_call *s)
 	return status >= 500 ? SQS_INTERNAL_FAILURE : SQS_INVALID_PARAMETER;
 }
 
-void sqs_fail_by_problem(struct sqs_call *s)
+/* Where an operation has what a client of SQS has elsewhere. */
+static const struct {
+	const char *ours, *theirs;
+} places[] = {
+	{ "/dead_letter_queue ", "RedrivePolicy " },
+	{ "?cursor ", "NextToken " },
+	{ "{name} ", "QueueName " },
+};
+
+static struct text message_of(struct sqs_call *s)
 {
 	struct text detail = json_tree_string(sqs_problem_document(s), "detail");
 
+	if (sqs_has_problem(s, P_REQUEST_IN_PROGRESS))
+		return TEXT("An earlier receive with this ReceiveRequestAttemptId still waits.");
+	if (sqs_has_problem(s, P_IDEMPOTENCY_KEY_REUSED))
+		return TEXT("This ReceiveRequestAttemptId was used with other parameters.");
+	if (sqs_has_problem(s, P_QUEUE_FULL))
+		return TEXT("The queue has as many messages as its max_messages allows: add consumers, or raise it.");
+	if (sqs_has_problem(s, P_UNAUTHORIZED))
+		return sqs_token(s->req).at
+			       ? TEXT("The token is not in the file of --tokens. It is taken from AWS_SESSION_TOKEN, "
+				      "else from AWS_ACCESS_KEY_ID, else from 'Authorization: Bearer'.")
+			       : TEXT("Send a token: as AWS_SESSION_TOKEN, as AWS_ACCESS_KEY_ID, or in "
+				      "'Authorization: Bearer'.");
+	for (size_t i = 0; detail.at && i < sizeof(places) / sizeof(places[0]); i++) {
+		size_t len = strlen(places[i].ours);
+		if (strncmp(detail.at, places[i].ours, len) == 0)
+			return arena_printf(&s->req->arena, "%s%s", places[i].theirs, detail.at + len);
+	}
+	return detail.at ? detail : text_of(sqs_problem(s)->title);
+}
+
+void sqs_fail_by_problem(struct sqs_call *s)
+{
 	if (sqs_has_problem(s, P_NOT_FOUND))
 		sqs_fail_absent(s);
 	else
-		fail(s, fault_of(s), detail.at ? detail : text_of(sqs_problem(s)->title));
+		fail(s, fault_of(s), message_of(s));
 }
 
 /* ---- Members ---- */

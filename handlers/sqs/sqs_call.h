@@ -82,8 +82,12 @@ struct sqs_refusal {
 	struct text message;
 };
 
-/* Runs queue_get, which any scope of the token on the queue admits. */
+/*
+ * Run queue_get, which any scope of the token on the queue admits, or a scope for the action
+ * `manage`.
+ */
 void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
+void sqs_look_to_manage(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
 
 /*
  * As sqs_run, for an operation that makes a queue only if it does not exist; else its answer is
@@ -136,6 +140,14 @@ const struct json *sqs_problem_document(struct sqs_call *s);
 enum { SQS_NO_VISIBILITY_MS = 100 };
 
 #define SQS_UNSET INT64_MIN
+
+/* True if the request has the member, which is an integer. */
+static inline bool sqs_has_int(const struct sqs_call *s, const char *member)
+{
+	const struct json *given = json_tree_member(s->in, member);
+
+	return given && given->kind == JSON_IS_INTEGER;
+}
 
 /*
  * The integer of a member, or `absent`. False: it is not within the range, and `message`, which has

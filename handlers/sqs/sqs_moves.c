@@ -1,6 +1,7 @@
 #include "sqs/sqs_moves.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "contract/gateway.h"
 #include "sqs/sqs_call.h"
@@ -10,7 +11,15 @@
 #include "json/base64.h"
 #include "json/read.h"
 
-enum { STEP_MOST = 1000, MOVED_MOST = 100000, TASKS_MOST = 10, LIST_MOST = 1000, RATE_MOST = 500 };
+enum {
+	STEP_MOST = 1000, /* messages of one redrive, which spaces them by a rate */
+	MOVED_MOST = 100000,
+	TASKS_MOST = 10,
+	LIST_MOST = 1000,
+	PAGES_MOST = 10,
+	RATE_MOST = 500,
+	CURSOR_MOST = 512
+};
 
 #define TASKS SQS_ANNOTATION "tasks"
 
@@ -68,7 +77,7 @@ static void list_sources(struct sqs_call *s, int64_t most, struct text cursor, v
 
 struct sources {
 	struct json_out urls;
-	size_t count;
+	size_t count, pages;
 };
 
 /* A page of queues may have few sources, or none: without MaxResults all pages are read. */
@@ -78,20 +87,20 @@ static void on_sources(struct request *req)
 	struct sources *found = s->work;
 	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
 	struct text next = json_tree_string(page, "next_cursor");
-	bool is_paged = json_tree_member(s->in, "MaxResults");
+	bool is_paged = sqs_has_int(s, "MaxResults");
 
 	if (!page)
 		return;
 	for (const struct json *q = items ? items->first : NULL; q; q = q->next, found->count++)
 		out_text(&found->urls, NULL, sqs_url_of(req, json_tree_string(q, "name")));
-	if (next.at && !is_paged && found->count < LIST_MOST) {
+	if (next.at && !is_paged && found->count < LIST_MOST && ++found->pages < PAGES_MOST) {
 		list_sources(s, LIST_MOST, next, on_sources);
 		return;
 	}
 	out_close(&found->urls);
 	struct json_out *o = sqs_answer_begin(s);
 	out_raw(o, "queueUrls", out_all(&found->urls));
-	if (next.at && is_paged)
+	if (next.at)
 		out_text(o, "NextToken", next);
 	sqs_answer_end(s);
 }
@@ -130,6 +139,7 @@ struct task {
 	struct text id, to, to_arn; /* to is absent: back to the queues in which the messages died */
 	const struct json *earlier;
 	int64_t started_ms, rate, moved;
+	struct arena_mark mark; /* what was allocated behind it belongs to one step */
 };
 
 static void on_kept(struct request *req)
@@ -187,10 +197,12 @@ static void on_moved(struct request *req)
 		return;
 	int64_t moved = json_tree_int(answer, "redriven", 0);
 	t->moved += moved;
-	if (moved > 0 && t->moved < MOVED_MOST)
+	if (moved > 0 && !t->rate && t->moved < MOVED_MOST) {
+		arena_rewind(&req->arena, t->mark);
 		move(s);
-	else
+	} else {
 		keep(s);
+	}
 }
 
 static void move(struct sqs_call *s)
@@ -210,12 +222,20 @@ static void move(struct sqs_call *s)
 	sqs_run(s, "queue_redrive", s->queue, &body, on_moved);
 }
 
+static void begin_moves(struct sqs_call *s)
+{
+	struct task *t = s->work;
+
+	t->mark = arena_mark(&s->req->arena);
+	move(s);
+}
+
 static void on_destination(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 
 	if (existing(s, "DestinationArn"))
-		move(s);
+		begin_moves(s);
 }
 
 static void on_found_sources(struct request *req)
@@ -228,15 +248,20 @@ static void on_found_sources(struct request *req)
 	if (!page)
 		return;
 	if ((!items || !items->count) && next.at) { /* a page of queues has none of the sources */
-		list_sources(s, LIST_MOST, next, on_found_sources);
+		char cursor[CURSOR_MOST];
+		size_t len = next.len < sizeof(cursor) ? next.len : sizeof(cursor) - 1;
+		memcpy(cursor, next.at, len);
+		cursor[len] = '\0';
+		arena_rewind(&req->arena, t->mark);
+		list_sources(s, LIST_MOST, (struct text){ cursor, len }, on_found_sources);
 		return;
 	}
 	if (!items || !items->count)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Source queue must be configured as a Dead Letter Queue.");
 	else if (t->to.at)
-		sqs_look(s, t->to, on_destination);
+		sqs_look_to_manage(s, t->to, on_destination);
 	else
-		move(s);
+		begin_moves(s);
 }
 
 static void on_source(struct request *req)
@@ -250,6 +275,7 @@ static void on_source(struct request *req)
 	t->earlier = tasks_of(s, queue);
 	t->started_ms = req->now_ms;
 	t->id = sqs_message_id(req, arena_printf(&req->arena, "%s %s", s->queue.at, req->asked.request_id.at));
+	t->mark = arena_mark(&req->arena);
 	list_sources(s, LIST_MOST, (struct text){ 0 }, on_found_sources);
 }
 
@@ -284,7 +310,7 @@ void sqs_start_message_move_task(struct sqs_call *s)
 		sqs_fail(s, SQS_RESOURCE_NOT_FOUND,
 			 "The resource that you specified for the DestinationArn parameter doesn't exist.");
 	else
-		sqs_look(s, s->queue, on_source);
+		sqs_look_to_manage(s, s->queue, on_source);
 }
 
 /* ---- What tasks did ---- */
@@ -368,5 +394,5 @@ void sqs_cancel_message_move_task(struct sqs_call *s)
 	if (!id->at || !json_tree_string(handle, "sourceArn").at)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Value for parameter TaskHandle is invalid.");
 	else if (take_source(s, json_tree_string(handle, "sourceArn")))
-		sqs_look(s, s->queue, on_cancelled_queue);
+		sqs_look_to_manage(s, s->queue, on_cancelled_queue);
 }

@@ -7,7 +7,7 @@
 #include "process/config.h"
 #include "request/request.h"
 
-enum { NAME_MOST = 80 };
+enum { NAME_MOST = 80, ARN_PARTS = 5 /* before the name */ };
 
 static struct text header(struct request *req, const char *name)
 {
@@ -34,10 +34,13 @@ struct text sqs_name_of_url(struct request *req, struct text url)
 
 struct text sqs_name_of_arn(struct request *req, struct text arn)
 {
+	struct text rest = arn;
+
 	if (arn.len < 4 || memcmp(arn.at, "arn:", 4) != 0)
 		return (struct text){ 0 };
-	struct text part = last_part(arn, ':');
-	return arena_copy(&req->arena, part.at, part.len);
+	for (int i = 0; i < ARN_PARTS && rest.at; i++)
+		text_cut(&rest, ':');
+	return rest.at ? arena_copy(&req->arena, rest.at, rest.len) : rest; /* a name may have ':' */
 }
 
 static bool is_tls(struct request *req)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "process/config.h"
 #include "sqs/sqs_name.h"
 #include "sqs/sqs_tags.h"
 #include "json/read.h"
@@ -173,8 +174,10 @@ static bool check(struct sqs_call *s, const struct attribute *a, struct text val
 
 	switch (a->kind) {
 	case SECONDS:
-	case NUMBER:
 		return (read_int(value, &n) && n >= a->low && n <= a->high) || refuse(s, a->name);
+	case NUMBER:
+		return (read_int(value, &n) && n >= a->low && (n <= a->high || n <= config()->max_body_bytes)) ||
+		       refuse(s, a->name);
 	case TRUTH:
 		return is_truth(value) || refuse(s, a->name);
 	case SCOPE:
@@ -321,11 +324,16 @@ static struct text int_text(struct sqs_call *s, int64_t n)
 static struct text redrive_of(struct sqs_call *s, const struct json *settings)
 {
 	struct text queue = json_tree_string(settings, "dead_letter_queue");
+	struct json_out o;
 
 	if (!queue.at)
 		return queue;
-	return arena_printf(&s->req->arena, "{\"deadLetterTargetArn\":\"%s\",\"maxReceiveCount\":%" PRId64 "}",
-			    sqs_arn_of(s->req, queue).at, json_tree_int(settings, "max_receives", 0));
+	out_init(&o, &s->req->arena, 128);
+	out_object(&o, NULL);
+	out_text(&o, "deadLetterTargetArn", sqs_arn_of(s->req, queue));
+	out_int(&o, "maxReceiveCount", json_tree_int(settings, "max_receives", 0));
+	out_close(&o);
+	return out_all(&o);
 }
 
 /* Returns the value of an attribute; absent if the queue lacks it. */
@@ -341,13 +349,13 @@ static struct text value_of(struct sqs_call *s, const struct attribute *a, const
 	case SECONDS:
 		return int_text(s, json_tree_int(settings, a->member, a->absent * 1000) / 1000);
 	case NUMBER:
-		return int_text(s, json_tree_int(settings, a->member, a->absent));
+		return int_text(s, json_tree_int(settings, a->member, config()->max_body_bytes));
 	case TRUTH:
 		return json_tree_is_true(settings, a->member) ? TEXT("true") : TEXT("false");
 	case SCOPE:
 		return text_is(json_tree_string(settings, a->member), "group") ? TEXT("messageGroup") : TEXT("queue");
-	case FIFO:
-		return TEXT("true");
+	case FIFO: /* a queue of that name that our API made may have another order */
+		return text_is(json_tree_string(settings, "order"), "strict") ? TEXT("true") : TEXT("false");
 	case REDRIVE:
 		return redrive_of(s, settings);
 	case KEPT:

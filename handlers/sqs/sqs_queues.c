@@ -150,7 +150,7 @@ static void on_listed(struct request *req)
 	struct sqs_call *s = sqs_call_of(req);
 	const struct json *page = sqs_answer(s), *items = json_tree_member(page, "items");
 	struct text next = json_tree_string(page, "next_cursor");
-	bool is_paged = json_tree_member(s->in, "MaxResults"), is_open = false;
+	bool is_paged = sqs_has_int(s, "MaxResults"), is_open = false;
 
 	if (!page)
 		return;

@@ -6,6 +6,7 @@
 #include "sqs/sqs_attributes.h"
 #include "sqs/sqs_name.h"
 #include "sqs/sqs_text.h"
+#include "wait/wait.h"
 
 enum { MESSAGES_MOST = 10, WAIT_MOST_S = 20, VISIBILITY_MOST_S = 43200, ATTEMPT_ID_MOST = 128 };
 
@@ -105,7 +106,7 @@ static void take_attempt_id(struct sqs_call *s)
 {
 	struct text id = json_tree_string(s->in, "ReceiveRequestAttemptId");
 
-	if (s->is_fifo && id.len && id.len <= ATTEMPT_ID_MOST)
+	if (s->is_fifo && id.len && id.len <= ATTEMPT_ID_MOST && !text_has_control(id))
 		s->req->asked.idempotency_key = id;
 }
 
@@ -114,6 +115,10 @@ void sqs_receive_message(struct sqs_call *s)
 	int64_t limit, wait_s, visibility_s;
 	struct json_out body;
 
+	if (!wait_fits_body(s->req)) { /* what the client sent is kept as long as it waits */
+		sqs_fail(s, SQS_INVALID_PARAMETER, "The request of a receive has at most 64 KiB.");
+		return;
+	}
 	if (!sqs_int(s, "MaxNumberOfMessages", 1, MESSAGES_MOST, 1, &limit, "Must be between 1 and 10, if provided.") ||
 	    !sqs_int(s, "WaitTimeSeconds", 0, WAIT_MOST_S, SQS_UNSET, &wait_s,
 		     "Must be >= 0 and <= 20, if provided.") ||

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/digest.h"
+#include "process/config.h"
 #include "sqs/sqs_attributes.h"
 #include "sqs/sqs_batch.h"
 #include "sqs/sqs_text.h"
 
-enum { BYTES_MOST = 1048576, DELAY_MOST_S = 900, TOKEN_MOST = 128 };
+enum { BATCH_BYTES_MOST = 1048576, DELAY_MOST_S = 900, TOKEN_MOST = 128 };
 
 /* A message, and what becomes of it. */
 struct outgoing {
@@ -111,7 +113,7 @@ static void take_trace(struct sqs_call *s, struct outgoing *m)
 {
 	struct text trace = s->req->asked.header(s->req, "X-Amzn-Trace-Id", NULL);
 
-	if (m->system.count || !trace.len || !sqs_text_is_allowed(trace))
+	if (m->system.count || !trace.len || !text_is_utf8(trace) || !sqs_text_is_allowed(trace))
 		return;
 	m->system.items = arena_alloc(&s->req->arena, sizeof(*m->system.items));
 	m->system.count = m->system.items != NULL;
@@ -190,17 +192,17 @@ static bool lacks_dedupe_id(struct sqs_call *s)
 	return pointer.at && strstr(pointer.at, "/dedupe_by_body");
 }
 
-/* The queue has refused one message of the send. True: it is marked, so the others can be sent. */
+/* The queue has refused messages of the send. True: they are marked, so the others can be sent. */
 static bool mark_refused(struct sqs_call *s)
 {
 	struct sending *w = s->work;
-	struct sqs_entry *e = sqs_batch_named(s, &w->batch);
-	struct text detail = json_tree_string(sqs_problem_document(s), "detail");
+	struct sqs_named named[SQS_ENTRIES_MOST];
+	size_t count = sqs_batch_named(s, &w->batch, named);
 
-	if (e)
-		sqs_batch_refuse(s, e, SQS_INVALID_PARAMETER, "One or more parameters are invalid. Reason: %s.",
-				 detail.at ? detail.at : "");
-	return e;
+	for (size_t i = 0; i < count; i++)
+		sqs_batch_refuse(s, named[i].entry, SQS_INVALID_PARAMETER,
+				 "One or more parameters are invalid. Reason: the message %s.", named[i].detail.at);
+	return count;
 }
 
 static void refuse_size(struct sqs_call *s, struct sqs_entry *e, int64_t most)
@@ -249,7 +251,8 @@ static void on_sent(struct request *req)
 		return;
 	}
 	if (sqs_has_problem(s, P_MESSAGE_TOO_LARGE)) {
-		w->refused = sqs_batch_named(s, &w->batch);
+		struct sqs_named named[SQS_ENTRIES_MOST];
+		w->refused = sqs_batch_named(s, &w->batch, named) ? named[0].entry : NULL;
 		sqs_look(s, s->queue, on_limit);
 		return;
 	}
@@ -300,30 +303,38 @@ static void send(struct sqs_call *s)
 	sqs_run(s, "queue_message_send", s->queue, &body, on_sent);
 }
 
+/* The larger one of a number and --max-body-bytes. */
+static size_t most_bytes(size_t at_least)
+{
+	size_t most = (size_t)config()->max_body_bytes;
+
+	return most > at_least ? most : at_least;
+}
+
 static void begin(struct sqs_call *s, struct sending *w)
 {
-	struct text request = s->req->asked.body;
+	unsigned char request[DIGEST_BYTES];
 	size_t bytes = 0;
+
+	digest_sha256(s->req->asked.body, request);
 
 	w->messages = arena_alloc(&s->req->arena, w->batch.count * sizeof(*w->messages));
 	s->work = w;
 	for (size_t i = 0; w->messages && i < w->batch.count; i++) {
 		w->messages[i] = (struct outgoing){ .in = w->batch.entries[i].in };
 		w->messages[i].id = sqs_id_of_retry(s->req, w->batch.entries[i].id, request);
-		check(s, &w->batch.entries[i], &w->messages[i]);
+		if (check(s, &w->batch.entries[i], &w->messages[i]) && bytes_of(&w->messages[i]) > most_bytes(0))
+			refuse_size(s, &w->batch.entries[i], (int64_t)most_bytes(0));
 		bytes += bytes_of(&w->messages[i]);
 		if (s->is_fifo && !w->messages[i].group.at) {
 			sqs_fail(s, SQS_MISSING_PARAMETER, "The request must contain the parameter MessageGroupId.");
 			return;
 		}
 	}
-	if (bytes > BYTES_MOST && !w->is_batch)
-		sqs_fail(s, SQS_INVALID_PARAMETER,
-			 "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
-			 BYTES_MOST);
-	else if (bytes > BYTES_MOST)
+	if (w->is_batch && bytes > most_bytes(BATCH_BYTES_MOST))
 		sqs_fail(s, SQS_BATCH_REQUEST_TOO_LONG,
-			 "Batch requests cannot be longer than %d bytes. You have sent %zu bytes.", BYTES_MOST, bytes);
+			 "Batch requests cannot be longer than %zu bytes. You have sent %zu bytes.",
+			 most_bytes(BATCH_BYTES_MOST), bytes);
 	else
 		send(s);
 }

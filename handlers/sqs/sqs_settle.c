@@ -91,18 +91,20 @@ static void take_outcome(struct sqs_call *s, struct sqs_entry *e, struct text ou
 			r->receipt.at);
 }
 
-/* A receipt is none of the queue. True: it is marked. */
+/* Receipts are none of the queue. True: they are marked. */
 static bool mark_invalid(struct sqs_call *s)
 {
 	struct settling *w = s->work;
-	struct sqs_entry *e = sqs_batch_named(s, &w->batch);
+	struct sqs_named named[SQS_ENTRIES_MOST];
+	size_t count = sqs_batch_named(s, &w->batch, named);
 
-	if (!e)
-		return false;
-	settled_of(w, e)->is_done = w->has_gone = true;
-	sqs_batch_refuse(s, e, SQS_RECEIPT_IS_INVALID, "The input receipt handle \"%s\" is not a valid receipt handle.",
-			 settled_of(w, e)->receipt.at);
-	return true;
+	for (size_t i = 0; i < count; i++) {
+		struct settled *r = settled_of(w, named[i].entry);
+		r->is_done = w->has_gone = true;
+		sqs_batch_refuse(s, named[i].entry, SQS_RECEIPT_IS_INVALID,
+				 "The input receipt handle \"%s\" is not a valid receipt handle.", r->receipt.at);
+	}
+	return count;
 }
 
 static void on_round(struct request *req)

@@ -72,6 +72,14 @@ static size_t count_of(const struct json *queue, const struct json *tags)
 	return count;
 }
 
+static bool is_repeated(const struct json *keys, const struct json *key)
+{
+	for (const struct json *k = keys->first; k != key; k = k->next)
+		if (text_equal(k->text, key->text))
+			return true;
+	return false;
+}
+
 /* Sets the tags, and removes the others that the request names. */
 static void on_looked(struct request *req)
 {
@@ -94,7 +102,9 @@ static void on_looked(struct request *req)
 	out_object(&body, "annotations");
 	out_tags(s, &body, tags);
 	for (const struct json *k = keys ? keys->first : NULL; k; k = k->next) {
-		out_key(&body, arena_printf(&req->arena, PREFIX "%s", k->kind == JSON_IS_TEXT ? k->text.at : ""));
+		if (is_repeated(keys, k))
+			continue;
+		out_key(&body, arena_printf(&req->arena, PREFIX "%s", k->text.at));
 		out_null(&body, NULL);
 	}
 	out_close(&body);
@@ -128,7 +138,13 @@ void sqs_tag_queue(struct sqs_call *s)
 
 void sqs_untag_queue(struct sqs_call *s)
 {
-	if (json_tree_member(s->in, "TagKeys")->count)
+	const struct json *keys = json_tree_member(s->in, "TagKeys");
+	bool ok = keys->count;
+
+	for (const struct json *k = keys->first; ok && k; k = k->next)
+		ok = k->kind == JSON_IS_TEXT && k->text.len >= 1 && k->text.len <= KEY_MOST &&
+		     !memchr(k->text.at, '\0', k->text.len);
+	if (ok)
 		sqs_look(s, s->queue, on_looked);
 	else
 		sqs_fail(s, SQS_INVALID_PARAMETER, "Tag keys must be between 1 and 128 characters in length.");

@@ -72,18 +72,16 @@ static struct text uuid_of(struct request *req, struct text of)
 	return arena_printf(&req->arena, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
-struct text sqs_id_of_retry(struct request *req, struct text entry, struct text request)
+struct text sqs_id_of_retry(struct request *req, struct text entry, const unsigned char request[DIGEST_BYTES])
 {
 	struct text invocation = req->asked.header(req, "amz-sdk-invocation-id", NULL);
-	unsigned char digest[DIGEST_BYTES];
 	/* The request is part of it, so that a constant header never drops another message. */
 	const struct text parts[] = {
-		invocation, TEXT("\0"), entry, TEXT("\0"), { (const char *)digest, DIGEST_BYTES }
+		invocation, TEXT("\0"), entry, TEXT("\0"), { (const char *)request, DIGEST_BYTES }
 	};
 
 	if (!invocation.len)
 		return (struct text){ 0 };
-	digest_sha256(request, digest);
 	return uuid_of(req, arena_join(&req->arena, parts, sizeof(parts) / sizeof(parts[0])));
 }
 

@@ -8,6 +8,7 @@
 #ifndef PATTERND_SQS_TEXT_H
 #define PATTERND_SQS_TEXT_H
 
+#include "core/digest.h"
 #include "request/request.h"
 #include "json/out.h"
 #include "json/tree.h"
@@ -31,7 +32,7 @@ void sqs_md5_out(struct json_out *o, const char *key, const struct text *parts, 
  * absent without that header. sqs_message_id returns the MessageId of an id: itself if it is a
  * UUID, and else a UUID made of its digest.
  */
-struct text sqs_id_of_retry(struct request *req, struct text entry, struct text request);
+struct text sqs_id_of_retry(struct request *req, struct text entry, const unsigned char request[DIGEST_BYTES]);
 struct text sqs_message_id(struct request *req, struct text id);
 
 #endif

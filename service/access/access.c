@@ -161,7 +161,10 @@ static bool refuse_scope(struct request *req, const struct scope_need *need, str
 static bool is_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 		       struct text name, access_test *covers)
 {
-	struct scope_need need = { text_of(n->kind), name, text_of(n->action) };
+	const char *action = covers == covers_name           ? "*"
+			     : is_scope(req, GATEWAY_ACTION) ? req->gateway->action
+							     : n->action;
+	struct scope_need need = { text_of(n->kind), name, text_of(action) };
 
 	return has_scope(t, &need, covers) || refuse_scope(req, &need, (struct text){ 0 });
 }

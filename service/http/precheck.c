@@ -208,8 +208,8 @@ static bool check_body(struct precheck *p)
 	if (p->body_len > precheck_max_body(p->req->op)) {
 		answer_problem(
 			p->req, P_BODY_TOO_LARGE,
-			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 128 KiB more",
-			p->body_len, precheck_max_body(p->req->op));
+			"the request body has %zu bytes; %zu are allowed: %s--max-body-bytes for a value, and 128 KiB more",
+			p->body_len, precheck_max_body(p->req->op), p->req->op->is_gateway ? "twice " : "");
 		return false;
 	}
 	if (is_json(p->req->op, type) && (!encoding.at || strcasecmp(encoding.at, "identity") == 0))

@@ -171,8 +171,8 @@ static void run(struct client *c)
 		else
 			answer_problem(
 				req, P_BODY_TOO_LARGE,
-				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 128 KiB more",
-				precheck_max_body(req->op));
+				"the request body is larger than %zu bytes: %s--max-body-bytes for a value, and 128 KiB more",
+				precheck_max_body(req->op), req->op->is_gateway ? "twice " : "");
 		return;
 	}
 	/* A waiting request would be suspended, and libmicrohttpd aborts if it is stopped then. */

@@ -32,6 +32,7 @@ static void complete(struct request *req)
 		return;
 	}
 	req->gateway->answered = NULL;
+	req->gateway->scope = GATEWAY_ITS_OWN;
 	answered(req);
 }
 

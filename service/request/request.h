@@ -137,6 +137,7 @@ struct request_asker {
 enum gateway_scope {
 	GATEWAY_ITS_OWN,    /* its scopes, as the contract has them */
 	GATEWAY_ANY_ACTION, /* a scope for any action on its name */
+	GATEWAY_ACTION,     /* a scope for `action` on its name */
 	GATEWAY_ADMITTED,   /* what an earlier operation was admitted for */
 };
 
@@ -152,6 +153,7 @@ struct request_gateway {
 	 */
 	void (*answered)(struct request *req);
 	enum gateway_scope scope; /* of the next operation; then GATEWAY_ITS_OWN */
+	const char *action;       /* static; for GATEWAY_ACTION */
 };
 
 struct request {

@@ -31,6 +31,7 @@ static void die(const char *queue, const char *id)
 	int64_t before = ready_in("d");
 	char text[256];
 
+	assert_in_range(ask("PATCH", "d", "", "{}").status, 200, 201);
 	assert_in_range(ask("PUT", queue, "", "{\"dead_letter_queue\":\"d\"}").status, 200, 201);
 	snprintf(text, sizeof(text), "{\"body\":1,\"id\":\"%s\",\"headers\":{\"tenant\":\"acme\"}}", id);
 	assert_status(ask("POST", queue, "/messages", text), 201);

@@ -211,6 +211,7 @@ TEST(a_move_that_broke_off_is_repeated)
 	char body[64];
 
 	snprintf(body, sizeof(body), "{\"dead_letter_queue\":\"%s\"}", high);
+	assert_status(ask("PUT", high, "", "{}"), 201);
 	assert_status(ask("PUT", low, "", body), 201);
 	die("before");
 	wait_until(count_of(high, "/ready") == 1, SOON_MS);

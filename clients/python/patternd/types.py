@@ -220,9 +220,8 @@ class QueueOptions(TypedDict, total=False):
     dead_letter_queue: Optional[str]
     """Another queue, into which each dead letter of this one moves within moments. There it is an
     ordinary message with the same id, and `dead_from` names this queue. It stays a dead letter
-    while the other queue is full (`max_messages`), or has or remembers its id. If the other queue
-    does not exist, the first move creates it. If it is absent, dead letters stay until they are
-    redriven."""
+    while the other queue does not exist, is full (`max_messages`), or has or remembers its id.
+    Without the setting dead letters stay until they are redriven."""
     dedupe_by_body: Optional[bool]
     """Whether sends may have `dedupe_by_body`. A change counts at once. Default: false."""
     dedupe_scope: Optional[DedupeScope]

@@ -51,3 +51,15 @@ local function expiry_here()
   local ttl_ms = queue.rules and queue.rules.ttl_ms
   return ttl_ms and now + ttl_ms or 0
 end
+
+-- letters_room(): how many dead letters the queue takes by a dead_letter_queue: as many as its
+-- max_messages leaves room for; none if it does not exist, since a letter makes no queue.
+local function letters_room()
+  if read_store().is_made then
+    return 0
+  elseif not (queue.rules and queue.rules.max_messages) then
+    return math.huge
+  end
+  local ready, blocked, delayed, in_flight = room_counts()
+  return math.max(queue.rules.max_messages - ready - blocked - delayed - in_flight, 0)
+end

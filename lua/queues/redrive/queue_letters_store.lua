@@ -4,22 +4,24 @@
 -- its sequence there.
 -- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 interval_ms, 2 how many moved before, 3 the name of the other queue, percent-encoded, 4
---       '1': only as many as max_messages admits, and their ttl_ms begins; 'ready': they are
---       messages that did not die (queue_moved_remove removes them); else '', 5 the name of this
+--       '1': only as many as letters_room() admits, and their ttl_ms begins; 'ready': they are
+--       messages that did not die (queue_moved_remove removes them); 'back': the same, and the
+--       queue must exist; else '', 5 the name of this
 --       queue, percent-encoded, 6... three per letter: sequence, content and state, as
 --       queue_letters_read returns them
 --@reply 0..: outcomes text
 -- The outcome of the reply is how many were stored. outcomes has a digit for each letter: 1 stored,
--- 2 stored by an earlier move, 3 its id is taken or remembered, 4 max_messages admits no more.
+-- 2 stored by an earlier move, 3 its id is taken or remembered, 4 there is no room.
 -- Errors: WRONGTYPE, nothing changed. O(letters * log(queue)).
 local interval_ms, before, name, mode, to = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 check_types()
 check_groups()
 read_waiters()
 local stored, room, outcomes, total, taken = read_store(), math.huge, {}, 0, {}
-if mode == '1' and queue.rules and queue.rules.max_messages then
-  local ready, blocked, delayed, in_flight = room_counts()
-  room = queue.rules.max_messages - ready - blocked - delayed - in_flight
+if mode == '1' then
+  room = letters_room()
+elseif mode == 'back' and stored.is_made then
+  room = 0
 end
 for i = 6, #ARGV, 3 do
   local m = read_state(ARGV[i + 2])
@@ -34,7 +36,7 @@ for i = 6, #ARGV, 3 do
   elseif total >= room then
     outcomes[#outcomes + 1] = '4'
   else
-    local body = mode == 'ready' and ready_body_from(name, to, m) or body_from(name, m)
+    local body = (mode == 'ready' or mode == 'back') and ready_body_from(name, to, m) or body_from(name, m)
     m.id = id
     clear_delivery(m)
     revive(m)

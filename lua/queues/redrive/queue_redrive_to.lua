@@ -7,13 +7,13 @@
 --       (lib/made.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
 --       many at most, 3 the name of the queue, percent-encoded, 4 '1': for its setting
---       dead_letter_queue (queue_letters_claim): only as many as the max_messages of the other
---       queue admits, whose ttl_ms begins; else '', 5... the ids, at most 100, in place of 2; then
+--       dead_letter_queue (queue_letters_claim): only as many as letters_room() admits, and the
+--       ttl_ms of the other queue begins; else '', 5... the ids, at most 100, in place of 2; then
 --       how many the steps before left since the other queue has their id, and the part: how many
 --       they moved, a dot, and where they ended
 --@again 2 more, 0 settled: left int, step text
 --@reply 1 finished, -1 nothing, 3 full: queue_step, duplicates int
--- queue_purge explains the outcomes. full: max_messages of the other queue admits no more. A step
+-- queue_purge explains the outcomes. full: there is no room for more. A step
 -- settles at most 250, or moves at most 1000 and 4 MiB of bodies, and ends after a millisecond.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
@@ -39,10 +39,7 @@ for i = 1, 0, -1 do
   waiting[i] = queue.waiting
   if i == 1 then
     stored = read_store()
-    if is_setting and queue.rules and queue.rules.max_messages then
-      local ready, blocked, delayed, in_flight = room_counts()
-      room = math.max(queue.rules.max_messages - ready - blocked - delayed - in_flight, 0)
-    end
+    room = is_setting and letters_room() or math.huge
   end
 end
 if settle_ended('250', true) > 0 then
