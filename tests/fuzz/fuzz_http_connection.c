@@ -124,12 +124,13 @@ static void open_daemon(void)
 
 	if (front.daemon)
 		return;
+	world_prepare = patterns_open;
 	world_open((const char *const[]){ "--log-level", "error", "--access-log", "off", "--max-body-bytes", "65536",
 					  "--pool-size", "1", "--redis", "unix:///redis", NULL });
 	server_open(&play);
 	budget_limit(16 * 1024 * 1024);
 	http_response_open(never);
-	CHECK(patterns_open() && topology_open(config()->redis) && wait_open() && http_server_open(&front));
+	CHECK(topology_open(config()->redis) && wait_open() && http_server_open(&front));
 	world_turn = on_turn;
 }
 

@@ -133,6 +133,8 @@ bool world_pass_until(bool (*holds)(void), int64_t most_ms)
 	return holds();
 }
 
+bool (*world_prepare)(void);
+
 void world_open(const char *const *options)
 {
 	static char *argv[MOST_OPTIONS];
@@ -147,5 +149,5 @@ void world_open(const char *const *options)
 		argv[argc++] = strdup(*options);
 	CHECK(config_load(argc, argv, (char *[]){ NULL }) == CONFIG_RUN);
 	log_open();
-	CHECK(loop_open() && metrics_open(operation_indexes(), operation_name));
+	CHECK((!world_prepare || world_prepare()) && loop_open() && metrics_open(operation_indexes(), operation_name));
 }

@@ -16,6 +16,11 @@
  * Later calls do nothing.
  */
 void world_open(const char *const *options);
+/*
+ * What world_open calls once the options are read, as the daemon does before it counts; NULL:
+ * nothing.
+ */
+extern bool (*world_prepare)(void);
 
 /* Runs the loop until `ms` milliseconds have passed and nothing more happens. */
 void world_pass(int64_t ms);
