@@ -331,9 +331,9 @@ test('every setting of a queue is edited, and removed', SLOW, async (t) => {
   await shows(page.locator('dd', { hasText: /^in their group$/ }));
   const { dedupe_by_body: byBody, dedupe_scope: scope } = await settings();
   assert.deepEqual([byBody, scope], [true, 'group']);
+  await api(stage.url, 'PATCH', '/queues/mail', { max_receives: 3 });
   await save({ 'Dead letters move to': 'mail-dead' }, { dead_letter_queue: 'mail-dead' });
   await save({ 'Dead letters move to': '' }, { dead_letter_queue: null });
-  await api(stage.url, 'PATCH', '/queues/mail', { max_receives: 3 });
   const empty = ['Rate: messages', 'Rate: per', 'Rate: at once', 'In flight at most', 'Policy', 'Key of the policy'];
   await save(Object.fromEntries(empty.map((label) => [label, ''])), { rate: null, concurrency: null, policy: null });
   stage.assertClean();
