@@ -6,11 +6,14 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 
+enum { ID_BYTES = 200 };
+
 /* The request's work, in its arena, allocated before wait_begin. */
 struct end_wait {
 	struct text queue, id; /* (ref) to the input; the id is empty when the daemon makes it */
 	char sequence[SEQUENCE_DIGITS + 1];
-	bool is_sent; /* this request sent the message; the next two members are set */
+	char kept[ID_BYTES + 1]; /* the id of an earlier message: what an attempt allocates is freed */
+	bool is_sent;            /* this request sent the message; the next two members are set */
 	int64_t outcome, deliver_at_ms;
 };
 
@@ -258,7 +261,10 @@ void queue_end_await_sent(struct request *req, struct text given, const struct r
 	keep_sequence(w, queue_sent_sequence(item, given));
 	if (w->outcome == QUEUE_SENT_KEPT) { /* by its dedupe id, it may have another id, or none that is known */
 		struct text id = reply_text(item, QUEUE_SENT_ID);
-		w->id = arena_copy(&req->arena, id.at, id.len);
+		size_t len = id.len < ID_BYTES ? id.len : ID_BYTES;
+		memcpy(w->kept, id.at, len);
+		w->kept[len] = '\0';
+		w->id = (struct text){ w->kept, len };
 	} else {
 		w->id = given;
 	}
