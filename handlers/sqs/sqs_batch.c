@@ -40,8 +40,8 @@ static bool read_entry(struct sqs_call *s, const struct json *entry, struct sqs_
 
 bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out)
 {
-	const struct json *entries = json_tree_member(s->in, "Entries");
-	size_t count = entries ? entries->count : 0;
+	const struct json *entries = kind ? json_tree_member(s->in, "Entries") : NULL;
+	size_t count = !kind ? 1 : entries ? entries->count : 0;
 
 	*out = (struct sqs_batch){ 0 };
 	if (!count) {
@@ -58,7 +58,9 @@ bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out)
 		sqs_fail_no_memory(s);
 		return false;
 	}
-	for (const struct json *e = entries->first; e; e = e->next)
+	if (!kind)
+		out->entries[out->count++] = (struct sqs_entry){ .in = s->in, .id = TEXT("") };
+	for (const struct json *e = entries ? entries->first : NULL; e; e = e->next)
 		if (!read_entry(s, e, out))
 			return false;
 	return true;

@@ -18,8 +18,8 @@ struct sqs_batch {
 };
 
 /*
- * Reads the member Entries. `kind` is the name of an entry in messages. False: a fault of the whole
- * batch was answered.
+ * Reads the member Entries. `kind` is the name of an entry in messages; NULL: the request itself is
+ * the only entry, without an id. False: a fault of the whole batch was answered.
  */
 bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out);
 

@@ -151,7 +151,7 @@ void sqs_fail(struct sqs_call *s, enum sqs_fault fault, const char *message, ...
 	fail(s, fault, text);
 }
 
-void sqs_fail_absent(struct sqs_call *s)
+static void fail_absent(struct sqs_call *s)
 {
 	sqs_fail(s, SQS_QUEUE_DOES_NOT_EXIST, "The specified queue does not exist.");
 }
@@ -224,23 +224,42 @@ static struct text message_of(struct sqs_call *s)
 void sqs_fail_by_problem(struct sqs_call *s)
 {
 	if (sqs_has_problem(s, P_NOT_FOUND))
-		sqs_fail_absent(s);
+		fail_absent(s);
 	else
 		fail(s, fault_of(s), message_of(s));
+}
+
+const struct json *sqs_answer_existing(struct sqs_call *s)
+{
+	const struct json *queue = sqs_answer(s);
+
+	if (!queue || json_tree_is_true(queue, "exists"))
+		return queue;
+	fail_absent(s);
+	return NULL;
+}
+
+void sqs_on_done(struct request *req)
+{
+	struct sqs_call *s = sqs_call_of(req);
+
+	if (sqs_problem(s))
+		sqs_fail_by_problem(s);
+	else
+		sqs_answer_empty(s);
 }
 
 /* ---- Members ---- */
 
 bool sqs_int(struct sqs_call *s, const char *member, int64_t low, int64_t high, int64_t absent, int64_t *out,
-	     const char *message)
+	     const char *reason)
 {
 	const struct json *given = json_tree_member(s->in, member);
 
 	*out = given && given->kind == JSON_IS_INTEGER ? given->integer : absent;
 	if (*out == absent || (*out >= low && *out <= high))
 		return true;
-	struct text reason = text_of(message);
 	sqs_fail(s, SQS_INVALID_PARAMETER, "Value %" PRId64 " for parameter %s is invalid. Reason: %s", *out, member,
-		 reason.at);
+		 reason);
 	return false;
 }

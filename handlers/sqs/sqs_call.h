@@ -106,8 +106,7 @@ void sqs_answer_empty(struct sqs_call *s);
 
 /* Answers an error. */
 void sqs_fail(struct sqs_call *s, enum sqs_fault fault, const char *message, ...) __attribute__((format(printf, 3, 4)));
-/* Answer that the queue does not exist, and that memory ran out. */
-void sqs_fail_absent(struct sqs_call *s);
+/* Answers that memory ran out. */
 void sqs_fail_no_memory(struct sqs_call *s);
 /* Answers the problem of the operation that has answered, as the error that it is in SQS. */
 void sqs_fail_by_problem(struct sqs_call *s);
@@ -130,6 +129,13 @@ static inline bool sqs_has_problem(const struct sqs_call *s, enum problem p)
  * failed, and the error was answered.
  */
 const struct json *sqs_answer(struct sqs_call *s);
+/*
+ * Does what sqs_answer does for queue_get. NULL also if the queue does not exist, and that was
+ * answered.
+ */
+const struct json *sqs_answer_existing(struct sqs_call *s);
+/* Answers with no member once an operation has succeeded; for sqs_run. */
+void sqs_on_done(struct request *req);
 /* Returns a problem's document. NULL: it cannot be read. */
 const struct json *sqs_problem_document(struct sqs_call *s);
 
@@ -150,10 +156,10 @@ static inline bool sqs_has_int(const struct sqs_call *s, const char *member)
 }
 
 /*
- * The integer of a member, or `absent`. False: it is not within the range, and `message`, which has
- * one %lld for the value, was answered.
+ * The integer of a member, or `absent`. False: it is not within the range, and an error with the
+ * reason was answered.
  */
 bool sqs_int(struct sqs_call *s, const char *member, int64_t low, int64_t high, int64_t absent, int64_t *out,
-	     const char *message);
+	     const char *reason);
 
 #endif

@@ -109,10 +109,9 @@ static void on_dead_letter_queue(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 	struct sources *found = arena_alloc(&req->arena, sizeof(*found));
-	const struct json *queue = sqs_answer(s);
 	int64_t most;
 
-	if (!queue)
+	if (!sqs_answer_existing(s))
 		return;
 	if (!found) {
 		sqs_fail_no_memory(s);
@@ -122,9 +121,7 @@ static void on_dead_letter_queue(struct request *req)
 	out_init(&found->urls, &req->arena, 256);
 	out_array(&found->urls, NULL);
 	s->work = found;
-	if (!json_tree_is_true(queue, "exists"))
-		sqs_fail_absent(s);
-	else if (sqs_int(s, "MaxResults", 1, LIST_MOST, LIST_MOST, &most, "Must be between 1 and 1000, if provided."))
+	if (sqs_int(s, "MaxResults", 1, LIST_MOST, LIST_MOST, &most, "Must be between 1 and 1000, if provided."))
 		list_sources(s, most, json_tree_string(s->in, "NextToken"), on_sources);
 }
 

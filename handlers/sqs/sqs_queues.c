@@ -10,30 +10,6 @@
 
 enum { LIST_MOST = 1000, RETENTION_MS = 345600000, FIFO_DEDUPE_MS = 300000, RETRY_DEDUPE_MS = 60000 };
 
-/*
- * Returns the queue, as queue_get has answered. NULL: it does not exist, or an error was answered.
- */
-static const struct json *existing(struct sqs_call *s)
-{
-	const struct json *queue = sqs_answer(s);
-
-	if (!queue || json_tree_is_true(queue, "exists"))
-		return queue;
-	sqs_fail_absent(s);
-	return NULL;
-}
-
-/* The answer of the operation has nothing that the client needs. */
-static void on_done(struct request *req)
-{
-	struct sqs_call *s = sqs_call_of(req);
-
-	if (sqs_problem(s))
-		sqs_fail_by_problem(s);
-	else
-		sqs_answer_empty(s);
-}
-
 /* ---- CreateQueue ---- */
 
 static void answer_url(struct sqs_call *s)
@@ -127,7 +103,7 @@ static void on_url(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 
-	if (existing(s))
+	if (sqs_answer_existing(s))
 		answer_url(s);
 }
 
@@ -191,15 +167,15 @@ void sqs_list_queues(struct sqs_call *s)
 
 void sqs_delete_queue(struct sqs_call *s)
 {
-	sqs_run(s, "queue_delete", s->queue, NULL, on_done);
+	sqs_run(s, "queue_delete", s->queue, NULL, sqs_on_done);
 }
 
 static void on_purged_look(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 
-	if (existing(s))
-		sqs_run(s, "queue_purge", s->queue, NULL, on_done);
+	if (sqs_answer_existing(s))
+		sqs_run(s, "queue_purge", s->queue, NULL, sqs_on_done);
 }
 
 void sqs_purge_queue(struct sqs_call *s)
@@ -210,7 +186,7 @@ void sqs_purge_queue(struct sqs_call *s)
 static void on_attributes(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = existing(s);
+	const struct json *queue = sqs_answer_existing(s);
 
 	if (!queue)
 		return;
@@ -230,14 +206,14 @@ static void change(struct sqs_call *s)
 
 	sqs_body_begin(s, &body);
 	sqs_queue_attributes_out_settings(s, &body, false);
-	sqs_run(s, "queue_patch", s->queue, &body, on_done);
+	sqs_run(s, "queue_patch", s->queue, &body, sqs_on_done);
 }
 
 static void on_settings(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 
-	if (existing(s))
+	if (sqs_answer_existing(s))
 		sqs_queue_attributes_look_at_target(s, change);
 }
 

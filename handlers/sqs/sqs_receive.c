@@ -54,8 +54,7 @@ static void out_attributes(const struct sqs_call *s, struct json_out *o, const s
 	out_attribute(s, o, &is_open, "MessageGroupId", json_tree_string(m, "group"));
 	out_attribute(s, o, &is_open, "MessageDeduplicationId", json_tree_string(m, "dedupe_id"));
 	if (s->is_fifo && sequence.at)
-		out_attribute(s, o, &is_open, "SequenceNumber",
-			      arena_printf(o->arena, "%020" PRIu64, (uint64_t)strtoull(sequence.at, NULL, 10)));
+		out_attribute(s, o, &is_open, "SequenceNumber", sqs_sequence_number(s->req, sequence));
 	if (source.at)
 		out_attribute(s, o, &is_open, "DeadLetterQueueSourceArn", sqs_arn_of(s->req, source));
 	if (is_open)

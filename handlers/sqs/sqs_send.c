@@ -270,8 +270,7 @@ static void on_sent(struct request *req)
 		struct text sequence = json_tree_string(item, "sequence");
 		w->messages[i].message_id = sqs_message_id(req, json_tree_string(item, "id"));
 		if (sequence.at)
-			w->messages[i].sequence =
-				arena_printf(&req->arena, "%020" PRIu64, (uint64_t)strtoull(sequence.at, NULL, 10));
+			w->messages[i].sequence = sqs_sequence_number(req, sequence);
 		item = item->next;
 	}
 	answer(s);
@@ -319,8 +318,12 @@ static void begin(struct sqs_call *s, struct sending *w)
 	digest_sha256(s->req->asked.body, request);
 
 	w->messages = arena_alloc(&s->req->arena, w->batch.count * sizeof(*w->messages));
+	if (!w->messages) {
+		sqs_fail_no_memory(s);
+		return;
+	}
 	s->work = w;
-	for (size_t i = 0; w->messages && i < w->batch.count; i++) {
+	for (size_t i = 0; i < w->batch.count; i++) {
 		w->messages[i] = (struct outgoing){ .in = w->batch.entries[i].in };
 		w->messages[i].id = sqs_id_of_retry(s->req, w->batch.entries[i].id, request);
 		if (check(s, &w->batch.entries[i], &w->messages[i]) && bytes_of(&w->messages[i]) > most_bytes(0))
@@ -339,21 +342,8 @@ static void begin(struct sqs_call *s, struct sending *w)
 		send(s);
 }
 
-void sqs_send_message(struct sqs_call *s)
-{
-	struct sending *w = arena_alloc(&s->req->arena, sizeof(*w));
-	struct sqs_entry *only = arena_alloc(&s->req->arena, sizeof(*only));
-
-	if (!w || !only) {
-		sqs_fail_no_memory(s);
-		return;
-	}
-	*only = (struct sqs_entry){ .in = s->in, .id = TEXT("") };
-	*w = (struct sending){ .batch = { .entries = only, .count = 1 } };
-	begin(s, w);
-}
-
-void sqs_send_message_batch(struct sqs_call *s)
+/* `kind` is the name of an entry in messages; NULL: the request is a single message. */
+static void send_as(struct sqs_call *s, const char *kind)
 {
 	struct sending *w = arena_alloc(&s->req->arena, sizeof(*w));
 
@@ -361,7 +351,17 @@ void sqs_send_message_batch(struct sqs_call *s)
 		sqs_fail_no_memory(s);
 		return;
 	}
-	*w = (struct sending){ .is_batch = true };
-	if (sqs_batch_read(s, "SendMessageBatchRequestEntry", &w->batch))
+	*w = (struct sending){ .is_batch = kind };
+	if (sqs_batch_read(s, kind, &w->batch))
 		begin(s, w);
+}
+
+void sqs_send_message(struct sqs_call *s)
+{
+	send_as(s, NULL);
+}
+
+void sqs_send_message_batch(struct sqs_call *s)
+{
+	send_as(s, "SendMessageBatchRequestEntry");
 }

@@ -47,11 +47,8 @@ static void answer(struct sqs_call *s)
 static void on_looked(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = sqs_answer(s);
 
-	if (queue && !json_tree_is_true(queue, "exists"))
-		sqs_fail_absent(s);
-	else if (queue)
+	if (sqs_answer_existing(s))
 		answer(s);
 }
 
@@ -223,21 +220,8 @@ static void begin(struct sqs_call *s, struct settling *w, bool deletes)
 	run_round(s);
 }
 
-static void settle(struct sqs_call *s, bool deletes)
-{
-	struct settling *w = arena_alloc(&s->req->arena, sizeof(*w));
-	struct sqs_entry *only = arena_alloc(&s->req->arena, sizeof(*only));
-
-	if (!w || !only) {
-		sqs_fail_no_memory(s);
-		return;
-	}
-	*only = (struct sqs_entry){ .in = s->in };
-	*w = (struct settling){ .batch = { .entries = only, .count = 1 } };
-	begin(s, w, deletes);
-}
-
-static void settle_batch(struct sqs_call *s, bool deletes, const char *kind)
+/* `kind` is the name of an entry in messages; NULL: the request has a single receipt. */
+static void settle(struct sqs_call *s, bool deletes, const char *kind)
 {
 	struct settling *w = arena_alloc(&s->req->arena, sizeof(*w));
 
@@ -245,27 +229,27 @@ static void settle_batch(struct sqs_call *s, bool deletes, const char *kind)
 		sqs_fail_no_memory(s);
 		return;
 	}
-	*w = (struct settling){ .is_batch = true };
+	*w = (struct settling){ .is_batch = kind };
 	if (sqs_batch_read(s, kind, &w->batch))
 		begin(s, w, deletes);
 }
 
 void sqs_delete_message(struct sqs_call *s)
 {
-	settle(s, true);
+	settle(s, true, NULL);
 }
 
 void sqs_delete_message_batch(struct sqs_call *s)
 {
-	settle_batch(s, true, "DeleteMessageBatchRequestEntry");
+	settle(s, true, "DeleteMessageBatchRequestEntry");
 }
 
 void sqs_change_message_visibility(struct sqs_call *s)
 {
-	settle(s, false);
+	settle(s, false, NULL);
 }
 
 void sqs_change_message_visibility_batch(struct sqs_call *s)
 {
-	settle_batch(s, false, "ChangeMessageVisibilityBatchRequestEntry");
+	settle(s, false, "ChangeMessageVisibilityBatchRequestEntry");
 }

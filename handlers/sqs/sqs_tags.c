@@ -36,16 +36,6 @@ void sqs_tags_out_given(struct sqs_call *s, struct json_out *annotations)
 	out_tags(s, annotations, json_tree_member(s->in, "tags"));
 }
 
-static void on_tagged(struct request *req)
-{
-	struct sqs_call *s = sqs_call_of(req);
-
-	if (sqs_problem(s))
-		sqs_fail_by_problem(s);
-	else
-		sqs_answer_empty(s);
-}
-
 static bool is_given(const struct json *tags, struct text key)
 {
 	for (const struct json *t = tags->first; t; t = t->next)
@@ -84,16 +74,12 @@ static bool is_repeated(const struct json *keys, const struct json *key)
 static void on_looked(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = sqs_answer(s), *tags = json_tree_member(s->in, "Tags");
+	const struct json *queue = sqs_answer_existing(s), *tags = json_tree_member(s->in, "Tags");
 	const struct json *keys = json_tree_member(s->in, "TagKeys");
 	struct json_out body;
 
 	if (!queue)
 		return;
-	if (!json_tree_is_true(queue, "exists")) {
-		sqs_fail_absent(s);
-		return;
-	}
 	if (tags && count_of(queue, tags) > TAGS_MOST) {
 		refuse_count(s);
 		return;
@@ -108,7 +94,7 @@ static void on_looked(struct request *req)
 		out_null(&body, NULL);
 	}
 	out_close(&body);
-	sqs_run(s, "queue_patch", s->queue, &body, on_tagged);
+	sqs_run(s, "queue_patch", s->queue, &body, sqs_on_done);
 }
 
 bool sqs_tags_check(struct sqs_call *s, const struct json *tags)
@@ -153,15 +139,11 @@ void sqs_untag_queue(struct sqs_call *s)
 static void on_listed(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
-	const struct json *queue = sqs_answer(s), *annotations = annotations_of(queue);
+	const struct json *queue = sqs_answer_existing(s), *annotations = annotations_of(queue);
 	bool is_open = false;
 
 	if (!queue)
 		return;
-	if (!json_tree_is_true(queue, "exists")) {
-		sqs_fail_absent(s);
-		return;
-	}
 	struct json_out *o = sqs_answer_begin(s);
 	for (const struct json *a = annotations ? annotations->first : NULL; a; a = a->next) {
 		struct text key = key_of(a);

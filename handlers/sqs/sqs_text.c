@@ -1,5 +1,7 @@
 #include "sqs/sqs_text.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/digest.h"
@@ -98,4 +100,9 @@ static bool is_uuid(struct text t)
 struct text sqs_message_id(struct request *req, struct text id)
 {
 	return is_uuid(id) ? id : uuid_of(req, id);
+}
+
+struct text sqs_sequence_number(struct request *req, struct text sequence)
+{
+	return arena_printf(&req->arena, "%020" PRIu64, (uint64_t)strtoull(sequence.at, NULL, 10));
 }

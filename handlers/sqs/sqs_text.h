@@ -35,4 +35,7 @@ void sqs_md5_out(struct json_out *o, const char *key, const struct text *parts, 
 struct text sqs_id_of_retry(struct request *req, struct text entry, const unsigned char request[DIGEST_BYTES]);
 struct text sqs_message_id(struct request *req, struct text id);
 
+/* Returns the SequenceNumber of a sequence: 20 digits. */
+struct text sqs_sequence_number(struct request *req, struct text sequence);
+
 #endif

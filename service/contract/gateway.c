@@ -46,8 +46,6 @@ void gateway_run(struct request *req, const struct operation *op, const struct s
 	if (admits_path && !admits_path(req))
 		return;
 	const void *filled = input_fill(req);
-	bool ok = filled && (!admits_input || admits_input(req, filled));
-	req->gateway->scope = GATEWAY_ITS_OWN;
-	if (ok)
+	if (filled && (!admits_input || admits_input(req, filled)))
 		op->run(req, filled);
 }
