@@ -125,7 +125,7 @@ check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
 	@$(call run_tests,release -j $(TEST_JOBS),--no-tests=error -R \
-		'^(scripts|api|cluster|examples|examples_cluster|examples_replica)/(test_)?($(ANY))(_|$$)|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs_cluster/($(ANY))$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
+		'^(scripts|api|cluster|examples|examples_cluster|examples_replica)/(test_)?($(ANY))(_|$$)|^($(ANY))[_/]|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs_cluster/($(ANY))$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
 	@for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
 		build/exchanges/*.jsonl || exit 1; done
 	@tools/lint/run --changed

@@ -10,9 +10,9 @@
  * name of the step in the idempotency record.
  */
 #include "common/handler.h"
-#include "queues/move.h"
-#include "queues/move_ready.h"
 #include "queues/queue_call.h"
+#include "queues/redrive/move.h"
+#include "queues/redrive/move_ready.h"
 
 /* ---- Redrive ---- */
 

@@ -8,12 +8,12 @@
 
 #include "common/handler.h"
 #include "queues/dedupe.h"
-#include "queues/ends.h"
+#include "queues/deliveries/ends.h"
 #include "queues/message_size.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
-#include "queues/room.h"
+#include "queues/receive/room.h"
 #include "request/traceparent.h"
 
 /*

@@ -2,8 +2,8 @@
 
 #include "common/handler.h"
 #include "queues/annotations.h"
-#include "queues/dead_letters.h"
 #include "queues/queue_call.h"
+#include "queues/redrive/dead_letters.h"
 
 static void write_policy(struct json_out *o, struct text name, struct text key)
 {

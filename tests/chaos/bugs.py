@@ -156,7 +156,7 @@ BUGS = {
     ),
     "a policy that is not asked": (
         # Messages are delivered although the policy refused them.
-        [("handlers/queues/payment.c", "granted = a->granted;", "granted = unpaid(p);")],
+        [("handlers/queues/receive/payment.c", "granted = a->granted;", "granted = unpaid(p);")],
         {"limits hold"},
     ),
     "a policy paid by each daemon": (
@@ -164,7 +164,7 @@ BUGS = {
         # paid for.
         [
             ("lua/queues/receive/lib_receive.lua", "< 2000", "< 0"),
-            ("handlers/queues/payment.c", "\tif (req->asked.idempotency_key.at) {", "\tif (!p) {"),
+            ("handlers/queues/receive/payment.c", "\tif (req->asked.idempotency_key.at) {", "\tif (!p) {"),
         ],
         {"one delivery at a time", "one key, one effect"},
     ),

@@ -3,7 +3,7 @@
  * day field, L, W or # may take its place. A refused one gets a reason of one line that is not cut.
  */
 #include "fuzz.h"
-#include "queues/cron.h"
+#include "queues/schedules/cron.h"
 
 static const int counts[] = { CRON_MINUTES, CRON_HOURS, CRON_DAYS, CRON_MONTHS, CRON_WEEKDAYS, 1, 1 };
 

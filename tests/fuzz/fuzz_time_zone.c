@@ -6,7 +6,7 @@
 #include "core/arena.h"
 #include "core/tzif.h"
 #include "fuzz.h"
-#include "queues/zone_shifts.h"
+#include "queues/schedules/zone_shifts.h"
 
 enum { YEAR_S = 31556952, SAMPLES = 40 };
 

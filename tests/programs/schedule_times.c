@@ -2,15 +2,15 @@
  * schedule_times: shows what the daemon makes of cron expressions and time zone files before it
  * stores them. Reads lines from stdin, and writes the answer to each.
  *
- *	C 30 2 * * *                             the mask (queues/cron.h), or ! and what is wrong
- *	Z 1577836800 /usr/share/zoneinfo/CET     the shifts since then (queues/zone_shifts.h), or !
+ *	C 30 2 * * *                             the mask (cron.h), or ! and what is wrong
+ *	Z 1577836800 /usr/share/zoneinfo/CET     its shifts since then (zone_shifts.h), or !
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queues/cron.h"
-#include "queues/zone_shifts.h"
+#include "queues/schedules/cron.h"
+#include "queues/schedules/zone_shifts.h"
 
 static void answer_cron(struct text expression)
 {

@@ -160,7 +160,7 @@ static int64_t time_of(const char *text)
 	return timegm(&tm) * 1000LL;
 }
 
-/* A mask (handlers/queues/cron.h) of a field that is `*`, a step over all values, or a number. */
+/* A mask (queues/schedules/cron.h) of a field that is `*`, a step over all values, or a number. */
 static const char *mask_of(char *fields)
 {
 	static const int first[FIELDS] = { 0, 0, 1, 1, 0 }, count[FIELDS] = { 60, 24, 31, 12, 7 };

@@ -108,7 +108,7 @@ def matches_more(more, local):
 
 
 def matches_day(mask, local):
-    """Whether a day of local time has minutes of a mask (handlers/queues/cron.h)."""
+    """Whether a day of local time has minutes of a mask (handlers/queues/schedules/cron.h)."""
     more = matches_more(mask[136:], local) if len(mask) > 136 else (False, False)
     by_date = mask[83 + local.day] == "1" or more[0]
     by_weekday = mask[127 + local.isoweekday() % 7] == "1" or more[1]

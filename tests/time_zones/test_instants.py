@@ -27,7 +27,7 @@ from instants import Daemon, Scripts, Window, changes, matches_day
 
 HERE = pathlib.Path(__file__).resolve().parent
 SYSTEM = pathlib.Path("/usr/share/zoneinfo")
-SINCE, SINCE_FACTS = 1577836800, 1262304000  # handlers/queues/zone_shifts.h; before the facts
+SINCE, SINCE_FACTS = 1577836800, 1262304000  # handlers/queues/schedules/zone_shifts.h; before the facts
 FIRST = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
 TEN_YEARS = 3653 * 86400
 UNTIL = 2840140800 - 7 * 86400  # the shifts of some zones end in 2060

@@ -1,5 +1,5 @@
 /* Tests of the five fields of crontab(5): their masks, and which expressions are refused. */
-#include "queues/cron.h"
+#include "queues/schedules/cron.h"
 #include "test.h"
 
 /* The values of one field that match, as a text such as "0 15 30". */

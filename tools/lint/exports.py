@@ -47,9 +47,9 @@ for name, source in sorted(defined.items(), key=lambda item: (item[1], item[0]))
     path = pathlib.Path(source)
     if path.parts[0] == "service" and not re.match(rf"({path.parent.name}_)?{path.stem}s?(_|$)", name):
         lint.finding(source, where(source, name), f"{name} does not begin with {path.stem}_, the name of its file")
-    elif path.parts[0] == "handlers" and path.parent.name != "handlers":
+    elif path.parts[0] == "handlers" and len(path.parts) > 2:
         word = name.partition("_")[0]
-        if words.setdefault(word, path.parent) != path.parent:
+        if words.setdefault(word, path.parts[1]) != path.parts[1]:
             lint.finding(source, where(source, name), f"{name} begins with {word}_, as functions of {words[word]} do")
 for path in tree.files("service", ".h") + tree.files("handlers", ".h"):
     code = tree.code_of(path.read_text())

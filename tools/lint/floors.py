@@ -107,8 +107,8 @@ def why_not(path, quoted, name):
     allowed = may_include(path)
     if not quoted or name in GENERATED or allowed is None:
         return None
-    folder, _, rest = name.rpartition("/")
-    if not folder:
+    folder, _, rest = name.partition("/")  # a pattern's folder may have folders of topics
+    if not rest:
         return None if name == "patterns.h" else f'write the folder of "{name}"'
     return (
         None

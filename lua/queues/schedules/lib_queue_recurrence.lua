@@ -1,10 +1,10 @@
 -- When the messages of a schedule are due. This module must not know the clock or any key.
 --
 -- A recurrence has `every` and `anchor` (milliseconds: an instant, and every so much after it), or
--- `mask` (handlers/queues/cron.h: minutes of its zone), and `start` (0: none): nothing is due
--- before that. Both kinds have `shifts`, how the clocks of the zone change
--- (handlers/queues/zone_shifts.h has the form), so that each script finds the same instants,
--- whatever its daemon knows of zones.
+-- `mask` (handlers/queues/schedules/cron.h: minutes of its zone), and `start` (0: none): nothing is
+-- due before that. Both kinds have `shifts`, how the clocks of the zone change (zone_shifts.h,
+-- beside cron.h, has the form), so that each script finds the same instants, whatever its daemon
+-- knows of zones.
 --
 -- An instant of a mask is a minute of local time that matches. Minutes that a change of the clock
 -- skips are due together, once, at the change. Minutes that come twice are due both times if the

@@ -2,9 +2,9 @@
 -- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 id, 2 the same as JSON, 3 '1': only changes one that exists; then for each setting '='
 --       and a value, '~' for the default, or '' to keep it: 4 every_ms, 5 cron, 6 mask
---       (handlers/queues/cron.h), 7 start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers,
---       12 body, 13 time_zone, 14 its version ('': unknown), 15 its shifts
---       (handlers/queues/zone_shifts.h), 16 limit, 17 jitter_ms, 18 group ('': none)
+--       (handlers/queues/schedules/cron.h), 7 start_at_ms, 8 end_at_ms, 9 priority, 10 overlap,
+--       11 headers, 12 body, 13 time_zone, 14 its version ('': unknown), 15 its shifts
+--       (zone_shifts.h, beside it), 16 limit, 17 jitter_ms, 18 group ('': none)
 -- If an instant of the schedule is due, its message is made before the change, as the next receive
 -- would make it.
 --@reply 1: is_new int, schedule [queue_schedule_full]

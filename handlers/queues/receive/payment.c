@@ -1,4 +1,4 @@
-#include "queues/payment.h"
+#include "queues/receive/payment.h"
 
 #include "common/allowance.h"
 #include "common/key_kinds.h"

@@ -1,4 +1,4 @@
-#include "queues/schedule_out.h"
+#include "queues/schedules/schedule_out.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,13 +3,13 @@
  * queue_delivery_complete.lua to store results, or queue_delivery_acknowledge.lua for one
  * acknowledgement.
  */
-#include "queues/settle.h"
+#include "queues/deliveries/settle.h"
 
 #include <assert.h>
 
 #include "common/key_kinds.h"
-#include "queues/dead_letters.h"
 #include "queues/queue_metrics.h"
+#include "queues/redrive/dead_letters.h"
 
 /* REJECTED_LETTERS: as SETTLED_REJECTED, and the queue has dead letters to move. */
 enum { RESULT_MAX_BYTES = 65536, REJECTED_LETTERS = 6 };

@@ -1,4 +1,4 @@
-#include "queues/ends.h"
+#include "queues/deliveries/ends.h"
 
 #include <string.h>
 

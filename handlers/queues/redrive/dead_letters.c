@@ -1,11 +1,11 @@
-#include "queues/dead_letters.h"
+#include "queues/redrive/dead_letters.h"
 
 #include <stdlib.h>
 
 #include "core/container.h"
 #include "process/log.h"
-#include "queues/move.h"
 #include "queues/queue_call.h"
+#include "queues/redrive/move.h"
 
 /* MOVES_MOST queues at once; a reply begins the move of another queue later. */
 enum { MOVES_MOST = 64, LETTERS_MOST = 100000, LOG_EVERY_US = 60000000 };

@@ -10,11 +10,11 @@
 #include "common/handler.h"
 #include "common/key_kinds.h"
 #include "process/zone_data.h"
-#include "queues/cron.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
-#include "queues/schedule_out.h"
-#include "queues/zone_shifts.h"
+#include "queues/schedules/cron.h"
+#include "queues/schedules/schedule_out.h"
+#include "queues/schedules/zone_shifts.h"
 
 static void answer_no_schedule(struct request *req, struct text queue, struct text id)
 {

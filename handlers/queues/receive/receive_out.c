@@ -1,10 +1,10 @@
-#include "queues/receive_out.h"
+#include "queues/receive/receive_out.h"
 
 #include "common/handler.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
-#include "queues/receive_order.h"
+#include "queues/receive/receive_order.h"
 
 /* Writes one message. An acknowledged message has no receipt and no visibility timeout. */
 static void out_received(struct json_out *o, struct request *req, const struct queue_delivery *delivery)

@@ -1,4 +1,4 @@
-#include "queues/receive_lacks.h"
+#include "queues/receive/receive_lacks.h"
 
 #include "common/handler.h"
 

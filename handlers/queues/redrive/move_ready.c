@@ -1,8 +1,8 @@
-#include "queues/move_ready.h"
+#include "queues/redrive/move_ready.h"
 
-#include "queues/move.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
+#include "queues/redrive/move.h"
 
 /* The bounds of one request; PAGE: messages of one receive, which are in flight for MOVE_MS. */
 enum { MESSAGES_MOST = 1000, BYTES_MOST = 4 << 20, PAGE = 100, MOVE_MS = 60000 };

@@ -2,8 +2,8 @@
 #ifndef PATTERND_QUEUE_RECEIVE_ORDER_H
 #define PATTERND_QUEUE_RECEIVE_ORDER_H
 
-#include "queues/receive_lacks.h"
-#include "queues/settle.h"
+#include "queues/deliveries/settle.h"
+#include "queues/receive/receive_lacks.h"
 
 /*
  * What the request asks for, and what it has received so far. In the request's arena. It is small,

@@ -1,4 +1,4 @@
-#include "queues/cron.h"
+#include "queues/schedules/cron.h"
 
 #include <stdio.h>
 #include <string.h>

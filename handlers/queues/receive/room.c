@@ -1,4 +1,4 @@
-#include "queues/room.h"
+#include "queues/receive/room.h"
 
 #include <inttypes.h>
 

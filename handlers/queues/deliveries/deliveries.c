@@ -10,10 +10,10 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
-#include "queues/dead_letters.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
+#include "queues/redrive/dead_letters.h"
 
 /* ---- Deliveries ---- */
 

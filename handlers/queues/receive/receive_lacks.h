@@ -8,7 +8,7 @@
 #ifndef PATTERND_QUEUE_RECEIVE_LACKS_H
 #define PATTERND_QUEUE_RECEIVE_LACKS_H
 
-#include "queues/payment.h"
+#include "queues/receive/payment.h"
 
 struct receive_lack {
 	struct call *failed; /* the call that failed; NULL: none */

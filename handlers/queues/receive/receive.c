@@ -8,12 +8,12 @@
  * call each. A queue that cannot be asked, or whose policy cannot be asked, keeps no message of the
  * others from the client (receive_lacks.c). If the client disconnects, its messages return.
  */
-#include "queues/receive.h"
+#include "queues/receive/receive.h"
 #include "common/handler.h"
 #include "common/key_kinds.h"
-#include "queues/dead_letters.h"
 #include "queues/queue_call.h"
-#include "queues/receive_out.h"
+#include "queues/receive/receive_out.h"
+#include "queues/redrive/dead_letters.h"
 #include "queues/workers.h"
 
 enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100, LACKING_POLL_MS = 1000 };

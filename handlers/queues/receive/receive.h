@@ -6,7 +6,7 @@
 #ifndef PATTERND_QUEUE_RECEIVE_H
 #define PATTERND_QUEUE_RECEIVE_H
 
-#include "queues/receive_order.h"
+#include "queues/receive/receive_order.h"
 
 /* Starts the receive. Copies `given`. */
 void receive_begin(struct request *req, const struct receive_order *given);

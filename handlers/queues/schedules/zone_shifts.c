@@ -1,4 +1,4 @@
-#include "queues/zone_shifts.h"
+#include "queues/schedules/zone_shifts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* receive_input: makes an order (receive.h) from the input of either operation that receives. */
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
-#include "queues/receive.h"
+#include "queues/receive/receive.h"
 
 /*
  * Copies the lists of `settle`, which both operations have. NULL: memory ran out, and the request

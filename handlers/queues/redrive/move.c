@@ -1,4 +1,4 @@
-#include "queues/move.h"
+#include "queues/redrive/move.h"
 
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
