@@ -56,11 +56,12 @@ def blob(archive, digest):
 
 
 def debian_packages(image):
-    """Of all layers of an OCI layout in a tar."""
+    """Of all layers of an OCI layout in a tar, for all architectures of its index."""
     with tarfile.open(image) as archive:
-        index = json.load(archive.extractfile("./index.json"))
-        manifest = json.load(blob(archive, index["manifests"][0]["digest"]))
-        for layer in manifest["layers"]:
+        top = json.load(archive.extractfile("./index.json"))
+        index = json.load(blob(archive, top["manifests"][0]["digest"]))
+        manifests = [json.load(blob(archive, one["digest"])) for one in index["manifests"]]
+        for layer in (layer for manifest in manifests for layer in manifest["layers"]):
             with tarfile.open(fileobj=blob(archive, layer["digest"])) as files:
                 for member in sorted(files.getmembers(), key=lambda m: m.name):
                     if member.isfile() and "var/lib/dpkg/status.d/" in member.name:
@@ -81,7 +82,7 @@ def main():
         if file.suffix != ".json" and file.name not in (source["packageFileName"], "SHA256SUMS")
     ]
     npm = list(npm_packages())
-    images = {image.name: list(debian_packages(image)) for image in sorted(dist.glob("*-oci.tar"))}
+    images = {image.name: list(debian_packages(image)) for image in sorted(dist.glob("*-image.tar"))}
     debian = {entry["SPDXID"]: entry for entries in images.values() for entry in entries}
     relation = lambda one, kind, other: {
         "spdxElementId": one,
