@@ -42,9 +42,9 @@ void patterns_print(void)
 
 void patterns_print_examples(const char *url)
 {
-	printf("  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
+	printf("  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/try\n"
 	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
-	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/mails/messages\n",
+	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/try/messages\n",
 	       url, url, url);
 }
 

@@ -125,8 +125,8 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 					    name.at, holders, holders == 1 ? "" : "s", rest);
 	struct text owner = reply_text(r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER);
 	return answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-				    owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
-				    rest);
+				    owner.len ? "'" : "", owner.len ? owner.at : "a client without an owner",
+				    owner.len ? "'" : "", rest);
 }
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)

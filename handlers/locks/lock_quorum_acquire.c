@@ -30,7 +30,7 @@ static void answer_held(struct lock_round *r)
 	answer_retry_after_ms(req, is_held ? holder.left_ms : 0);
 	if (is_held)
 		o = answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", w->name.at,
-					 owner.len ? "'" : "", owner.len ? owner.at : "another client",
+					 owner.len ? "'" : "", owner.len ? owner.at : "a client without an owner",
 					 owner.len ? "'" : "", (long long)holder.left_ms);
 	else
 		o = answer_begin_problem(

@@ -231,7 +231,7 @@ static void find_waiting(struct json_out *o, const struct request *req, struct t
 		snprintf(waiting, sizeof(waiting), "%" PRId64 " request%s wait%s for the lock", waiters,
 			 finding_plural(waiters), waiters == 1 ? "s" : "");
 	if (!owner.len)
-		owner = TEXT("another client");
+		owner = TEXT("a client without an owner");
 	if (holders > 1)
 		finding_out(o, &f, "%s, which %" PRId64 " clients %s", waiting, holders,
 			    is_held_long ? "have shared for more than a minute" : "share");

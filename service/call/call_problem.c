@@ -50,8 +50,8 @@ static enum problem problem_of_trouble(enum redis_error error)
 
 static void answer_unavailable(const struct call *c)
 {
-	answer_problem(c->req, problem_of_trouble(topology_trouble_error(&c->redis)), "Redis is not usable: %s",
-		       topology_trouble(&c->redis));
+	answer_problem(c->req, problem_of_trouble(topology_trouble_error(&c->redis)), "Redis is not usable: %s%s",
+		       topology_trouble(&c->redis), topology_advice());
 }
 
 static enum effect effect_of(const struct call *c)
