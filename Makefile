@@ -335,8 +335,8 @@ dist: packages-dist ## all files of a release in dist/, from the last commit
 	@$(SUDO) packaging/dist
 dist-twice: packages-dist ## the same twice, which must give the same bits
 	@$(SUDO) packaging/dist --twice
-try-dist: packages-roots ## the files of dist/, alone, in a fresh Debian 12
-	@$(SUDO) packaging/try_dist
+try-dist: packages-dist ## the files of dist/, alone, in a fresh Debian 12 and 13
+	@$(SUDO) packaging/try_dist bookworm trixie
 
 clean: ## remove the builds
 	@rm -rf dist build build-dev build-asan build-fuzz build-analyze build-valgrind
