@@ -90,21 +90,21 @@ define install
 	echo "installing with apt, which may take some minutes:" $$missing; $(SUDO) tools/apt_install $$missing
 endef
 
-.PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
-	chaos-selftest chaos-parts soak \
-	plant-faults soak-selftest soak-parts alarms alarms-selftest lint bench bench-queues bench-brief gauges fuzz fuzz-selftest bench-instructions verify install deb quickstart \
-		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
-	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
-		packages-image packages-analyze packages-dist packages-arch-test packages-alarms packages-gauges \
-	packages-valgrind packages-fuzz packages-browser packages-bench
+.PHONY: alarms alarms-selftest analyze bench bench-brief bench-instructions bench-queues build chaos \
+	chaos-parts chaos-selftest check clean deb dist dist-twice fuzz fuzz-selftest gauges help image \
+	install lint packages-alarms packages-analyze packages-arch-test packages-bench packages-browser \
+	packages-clients packages-deb packages-dist packages-fuzz packages-gauges packages-image packages-lint \
+	packages-roots packages-run packages-site packages-test packages-valgrind plant-faults quickstart run \
+	site soak soak-parts soak-selftest test test-arm64 test-asan test-browser test-clients test-deb \
+	test-debian13 test-emulated test-valgrind torture try-dist verify
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | sort | awk -F'|' '{ printf "make %-20s %s\n", $$1, $$2 }'
 
-run: packages-run build ## build, and start a daemon with a private Redis; WEB=OFF: without /ui and /docs
+run: build ## build, and start a daemon with a private Redis; WEB=OFF: without /ui and /docs
 	@exec build/patternd --embedded --log-format text
 
-build: ## build build/patternd
+build: packages-run ## build build/patternd
 	@cmake --preset release -DPATTERND_TESTS=OFF -DPATTERND_WEB=$(WEB) >/dev/null
 	@cmake --build --preset release --target patternd -j $(JOBS)
 
@@ -124,11 +124,12 @@ check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@$(call run_tests,release -j $(TEST_JOBS),--no-tests=error -R \
-		'^(scripts|api|cluster|examples|examples_cluster|examples_replica)/(test_)?($(ANY))(_|$$)|^($(ANY))[_/]|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs_cluster/($(ANY))$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')
-	@for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
-		build/exchanges/*.jsonl || exit 1; done
-	@tools/lint/run --changed
+	@status=0; ($(call run_tests,release -j $(TEST_JOBS),-R \
+		'^(scripts|api|cluster|examples|examples_cluster|examples_replica)/(test_)?($(ANY))(_|$$)|^($(ANY))[_/]|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs_cluster/($(ANY))$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')) || status=1; \
+	for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
+		build/exchanges/*.jsonl || status=1; done; \
+	tools/lint/run --changed || status=1; \
+	exit $$status
 check: ANY = $(subst $(SPACE),|,$(strip $(PATTERN)))
 SPACE := $() $()
 
@@ -225,11 +226,8 @@ lint: packages-lint ## all lints
 bench: packages-bench bench/peers/node_modules/.package-lock.json build ## compare with peers, in ten minutes
 	@bench/run $(BENCH_OPTIONS)
 
-# On a quiet machine: messages beside BullMQ, beanstalkd and a list, in eight minutes, into
-# docs/benchmarks.md and README.
-bench-queues: packages-bench bench/peers/node_modules/.package-lock.json build ## messages beside peers, into docs/benchmarks.md
+bench-queues: packages-bench bench/peers/node_modules/.package-lock.json build ## messages beside peers, in eight minutes
 	@bench/run --only queues --only queues-one --only queues-batched --only queues-batched-one --seconds 5 $(BENCH_OPTIONS)
-	@bench/run --quote
 
 # What fails here got no answer, or an error. Figures and missed goals are only printed. wrk has the
 # machine for itself; the programs after it mostly wait.
@@ -274,7 +272,7 @@ verify: packages-test ## everything that looks for faults; writes RELIABILITY.md
 
 # Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there
 # already.
-install: ## into PREFIX=/usr/local, DESTDIR=
+install: packages-run ## into PREFIX=/usr/local, DESTDIR=
 	@cmake --preset release -DPATTERND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build --strip
@@ -339,7 +337,7 @@ try-dist: packages-dist ## the files of dist/, alone, in a fresh Debian 12 and 1
 	@$(SUDO) packaging/try_dist bookworm trixie
 
 clean: ## remove the builds
-	@rm -rf dist build build-dev build-asan build-fuzz build-analyze build-valgrind
+	@rm -rf dist build build-asan build-fuzz build-analyze build-valgrind build-deb* build-arm64 build-amd64 build-image
 
 packages-run:
 	$(call install,$(RUN_PACKAGES))

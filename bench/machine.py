@@ -34,14 +34,14 @@ def first(pattern, path):
 def versions():
     found = {name: said("dpkg-query", "-W", "-f", "${Version}", name) for name in PACKAGES}
     found |= json.loads((ROOT / "bench" / "peers" / "package.json").read_text())["dependencies"]
-    commit = said("git", "-C", ROOT, "describe", "--always", "--dirty")
     found["node"] = said("node", "--version")
-    found["patternd"] = f"{said(DAEMON, '--version').removeprefix('patternd ')} ({commit or 'no git'})"
+    found["patternd"] = said(DAEMON, "--version").removeprefix("patternd ")
     return {name: version for name, version in sorted(found.items()) if version}
 
 
 def describe():
     return {
+        "commit": said("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*") or "unknown",
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "cores": os.cpu_count(),
         "processor": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo"),
@@ -51,3 +51,8 @@ def describe():
         "load_before": os.getloadavg()[0],
         "versions": versions(),
     }
+
+
+def stated(machine):
+    """What pages state of a run."""
+    return f"Commit {machine['commit']}, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}"

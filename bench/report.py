@@ -5,6 +5,7 @@ import statistics
 import textwrap
 
 from contest import Contest
+from machine import stated
 
 
 @dataclasses.dataclass
@@ -92,43 +93,32 @@ def page(results):
     """The part of a run that docs/benchmarks.md shows."""
     machine = results.machine
     return (
-        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, "
-        f"{machine['system']}, Linux {machine['kernel']}. Generator, services and Redis share the cores.\n"
+        f"{stated(machine)}, {machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}. Generator, services and Redis share the cores.\n"
         + "".join(map(contest_markdown, results.contests))
         + versions(machine)
     )
 
 
-def quoted_row(date, contest, what, key, ours, theirs):
-    """Both medians, the median of the ratios of all rounds, and the day of the run."""
+def quoted_row(contest, what, key, ours, theirs):
+    """Both medians, and the median of the ratios of all rounds."""
     ratio = statistics.median(contest.ratios(key, ours, theirs))
     figures = [FORMS[key].format(contest.median(name, key)) for name in (ours, theirs)]
-    return [what, figures[0], f"{figures[1]} ({theirs.split(',')[0]})", f"{ratio:.2f}", date[:10]]
+    return [what, figures[0], f"{figures[1]} ({theirs.split(',')[0]})", f"{ratio:.2f}"]
 
 
 def quotation(results, rows):
     """README's table, a row for each of `rows`: (what, contest's title, figure, ours, theirs)."""
     machine, contests = results.machine, {contest.title: contest for contest in results.contests}
-    date = machine["date"]
-    cells = [quoted_row(date, contests[title], what, key, *names) for what, title, key, *names in rows]
-    footprint = f"{date[:10]}: " + "; ".join(f"{what}: {measured}" for what, measured in results.figures) + "."
+    cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
+    footprint = "; ".join(f"{what}: {measured}" for what, measured in results.figures)
+    footprint = footprint[0].upper() + footprint[1:] + "."
     return (
-        f"{machine['cores']} cores of {machine['processor']}, 64 clients unless the row gives another number.\n"
-        + table(["what", "patternd", "peer", "ratio", "measured"], cells)
+        f"{stated(machine)}, 64 clients unless a row has another number.\n"
+        + table(["what", "patternd", "peer", "ratio"], cells)
         + "\n"
         + textwrap.fill(footprint, 100)
         + "\n"
     )
-
-
-def quote_rows(path, results, rows):
-    """Replaces the rows of the table that the run has measured."""
-    contests, lines = {contest.title: contest for contest in results.contests}, path.read_text().splitlines(True)
-    for what, title, key, *names in rows:
-        if title in contests:
-            cells = row(quoted_row(results.machine["date"], contests[title], what, key, *names))
-            lines = [cells if line.startswith(f"| {what} |") else line for line in lines]
-    path.write_text("".join(lines))
 
 
 def carried(results, instructions, rows):
@@ -152,8 +142,7 @@ def carried(results, instructions, rows):
     machine = results.machine
     head = ["what", "instructions of Redis, thousands", "CPU of the daemon, µs", "CPU of Redis, µs"]
     return (
-        f"{machine['date'][:10]}, patternd {machine['versions']['patternd']}, {machine['cores']} cores of "
-        f"{machine['processor']}, 64 clients.\n" + table(head + ["per second, with half of a core"], cells)
+        f"{stated(machine)}, 64 clients.\n" + table(head + ["per second, with half of a core"], cells)
     )
 
 

@@ -92,9 +92,9 @@ def check_failures(page):
         yield f"{page}: 'When something fails' has no table with the head {FAILURE_HEAD}"
     if re.search(r"^(?:[-*] |### )", section[1], re.M):
         yield f"{page}: 'When something fails' has a list or a heading: make it rows of the table"
-    last = 0
+    last, earlier = 0, ""
     for row in rows[1:]:
         kind = next(i for i, pattern in enumerate(FAILURES) if re.match(pattern, row))
         if kind < last:
-            yield f"{page}: '{row}' comes too late in 'When something fails': the order is FAILURES of tests/page_sections.py"
-        last = max(last, kind)
+            yield f"{page}: '{row}' must stand before '{earlier}' in 'When something fails': the order is FAILURES of tests/page_sections.py"
+        last, earlier = max((last, earlier), (kind, row))

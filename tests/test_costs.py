@@ -92,7 +92,7 @@ def indexed_kinds():
     indexed = set(re.findall(r"KEY_\w+", re.search(r"#define INDEXED_KINDS (.*)", text)[1]))
     listed = {
         kind
-        for path in (ROOT / "handlers").glob("*/*.c")
+        for path in (ROOT / "handlers").rglob("*.c")
         for kind in re.findall(r"\.kind = (KEY_\w+), \.is_indexed = true", path.read_text())
     }
     if indexed != listed:

@@ -71,7 +71,7 @@ class Replies:
                 lead = self.shape(path, part, at)
                 form, at = lead["form"], lead["end"]
                 continue
-            item = ITEM.match(part) or sys.exit(f"{path}: '{part}' is no item; tools/replies.py has their form")
+            item = ITEM.match(part) or sys.exit(f"{path}: '{part}' is neither a declared --@shape nor an item such as 'name int'")
             if "*" in re.sub(r"\(.*\)", "", form):
                 sys.exit(f"{path}: '{part}' is behind one that repeats")
             inside = (item["flat"] or item["array"]) and self.shape(path, item["flat"] or item["array"], 0)

@@ -1,8 +1,5 @@
 #include "push/push_job.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "core/container.h"
 #include "core/digest.h"
 #include "core/loop.h"

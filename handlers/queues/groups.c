@@ -35,21 +35,25 @@ static struct text cursor_of(struct request *req, struct text group)
 	return (struct text){ cursor, 2 * group.len + 1 };
 }
 
-/* Returns false if the cursor has another form. */
+/* Returns false if the request has been answered. */
 static bool parse_cursor(struct request *req, struct text cursor, struct text *group)
 {
 	char *name = arena_alloc(&req->arena, cursor.len / 2 + 1);
+	bool is_good = cursor.len >= 3 && cursor.len % 2 == 1 && cursor.at[0] == 'g';
 
-	if (!name || cursor.len < 3 || cursor.len % 2 == 0 || cursor.at[0] != 'g')
+	if (!name) {
+		answer_no_memory(req, EFFECT_NONE);
 		return false;
+	}
 	*group = (struct text){ name, 0 };
-	for (size_t i = 1; i < cursor.len; i += 2) {
+	for (size_t i = 1; is_good && i < cursor.len; i += 2) {
 		int high = hex_value(cursor.at[i]), low = hex_value(cursor.at[i + 1]);
-		if (high < 0 || low < 0)
-			return false;
+		is_good = high >= 0 && low >= 0;
 		name[group->len++] = (char)(high << 4 | low);
 	}
-	return true;
+	if (!is_good)
+		handler_answer_cursor(req);
+	return is_good;
 }
 
 static void on_groups(struct request *req, const struct reply *r)
@@ -71,10 +75,8 @@ void queue_group_list(struct request *req, const struct queue_group_list_input *
 {
 	struct text after = TEXT("");
 
-	if (in->cursor.at && !parse_cursor(req, in->cursor, &after)) {
-		handler_answer_cursor(req);
+	if (in->cursor.at && !parse_cursor(req, in->cursor, &after))
 		return;
-	}
 	struct call *c = queue_call(req, &queue_group_list_script, in->name);
 	call_text(c, after);
 	call_int(c, in->limit);

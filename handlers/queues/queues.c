@@ -3,8 +3,6 @@
  * Purge and redrive are in bulk.c. This file must not know what a setting does to messages: the
  * scripts do.
  */
-#include <inttypes.h>
-
 #include "common/handler.h"
 #include "common/key_kinds.h"
 #include "common/kind.h"

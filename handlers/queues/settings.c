@@ -21,10 +21,9 @@ static void answer_settings(struct request *req, int status, struct text name, c
 }
 
 /*
- * Answers when the order, the backoff or the ttl_ms contradicts what an earlier request stored.
- * Returns true if the request has been answered.
+ * Answers why the script refused the settings. Returns true if the request has been answered.
  */
-static bool answer_reversed(struct request *req, const struct reply *r)
+static bool answer_refused(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
 		answer_field_problem(
@@ -70,7 +69,7 @@ static void on_replaced(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_PUT_EXISTS)
 		answer_problem(req, P_PRECONDITION_FAILED,
 			       "queue '%s' exists; PUT without If-None-Match replaces its settings", in->name.at);
-	else if (!answer_reversed(req, r))
+	else if (!answer_refused(req, r))
 		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
@@ -194,7 +193,7 @@ static void on_merged(struct request *req, const struct reply *r)
 {
 	const struct queue_patch_input *in = req->input;
 
-	if (!answer_reversed(req, r))
+	if (!answer_refused(req, r))
 		answer_settings(req, 200, in->name, r);
 }
 

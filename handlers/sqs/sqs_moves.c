@@ -1,6 +1,5 @@
 #include "sqs/sqs_moves.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "contract/gateway.h"

@@ -1,6 +1,5 @@
 #include "sqs/sqs_queues.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "contract/gateway.h"

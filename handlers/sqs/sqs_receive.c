@@ -1,8 +1,5 @@
 #include "sqs/sqs_receive.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "sqs/sqs_attributes.h"
 #include "sqs/sqs_name.h"
 #include "sqs/sqs_text.h"

@@ -8,7 +8,6 @@
 #include "http/http.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "core/budget.h"

@@ -1,10 +1,8 @@
 #include "json/out.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "json/read.h"
 

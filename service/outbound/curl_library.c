@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 static struct curl_library library;
 static void *handle;

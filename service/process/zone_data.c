@@ -1,7 +1,6 @@
 #include "process/zone_data.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

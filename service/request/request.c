@@ -2,7 +2,6 @@
 #include "request/request.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/budget.h"

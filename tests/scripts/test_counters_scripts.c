@@ -1,6 +1,6 @@
 /*
  * The scripts of counters on a real Redis, beside the processor's sums and Redis's own commands.
- * What a client sees is in tests/api/test_counters.c.
+ * What a client sees is in tests/examples/counters.txt.
  */
 #include "run_script.h"
 #include "script_stage.h"

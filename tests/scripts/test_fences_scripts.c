@@ -1,4 +1,4 @@
-/* The scripts of fences on a full Redis. What a client sees is in tests/api/test_fences.c. */
+/* The scripts of fences on a full Redis. What a client sees is in tests/examples/fences.txt. */
 #include "run_script.h"
 #include "script_stage.h"
 #include "test.h"

@@ -7,8 +7,6 @@
  * Each receive makes a new receipt for a message (queue_call.h). Only the receipt of its current
  * delivery is valid. Only the scripts know which delivery is current.
  */
-#include <inttypes.h>
-
 #include "common/handler.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
