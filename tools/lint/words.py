@@ -3,8 +3,8 @@
 plain English, with the terms of docs/glossary.md.
 
 Replace a word of WORDS by the one beside it, and write a phrase of PHRASES as its row has it. A
-sentence of a page has at most LONGEST words. Text in code marks (`...`) or quotation marks is not
-checked.
+sentence of a page has at most LONGEST words, and a cell of a table at most LONGEST_CELL, except in
+generated pages. Text in code marks (`...`) or quotation marks is not checked, but its words count.
 """
 import re
 import sys
@@ -57,10 +57,11 @@ PHRASES = [
 ]
 PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
 LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph
-LONGEST = 25
+LONGEST, LONGEST_CELL = 25, 45
 DRAWN = re.compile(r"<[^>]*>")  # without these, only the texts of a drawing are left
 NO_PROSE = re.compile(r"^( *)```.*?^\1```$|^<!-- bench: written.*?^<!-- bench: end -->$", re.M | re.S)
-
+GENERATED = re.compile(r"docs/(?:reference(?:/\w+)?|bounds|errors|metrics|options|redis-keys)\.md|RELIABILITY\.md")
+ROW = re.compile(r"^ *\|[^\n]*$", re.M)
 
 
 def phrases(text):
@@ -73,8 +74,16 @@ def phrases(text):
                 yield match.start(), " ".join(match.group().split()), how
 
 
+def long_cells(text):
+    """(offset, words) of each cell of a table that has too many words."""
+    for row in ROW.finditer(text):
+        for cell in re.split(r"(?<!\\)\|", row.group()):
+            if len(cell.split()) > LONGEST_CELL:
+                yield row.start(), cell.split()
+
+
 lint = tree.Lint(
-    "Write it as the finding asks. The rules: WORDS, PHRASES and LONGEST of tools/lint/words.py, CODE of "
+    "Write it as the finding asks. The rules: WORDS, PHRASES, LONGEST and LONGEST_CELL of tools/lint/words.py, CODE of "
     "tools/lint/prose.py."
 )
 for path in tree.given():
@@ -89,6 +98,9 @@ for path in tree.given():
         continue
     if path.suffix == ".md":
         written = NO_PROSE.sub(lambda m: tree.blank(m.group()), written)
+        for offset, words in () if GENERATED.fullmatch(str(path)) else long_cells(written):
+            what = f"a cell of {len(words)} words: '{' '.join(words[:6])} ...'; at most {LONGEST_CELL}"
+            lint.finding(path, tree.line_of(written, offset), f"{what}: shorten it, or put a list below the table")
     if path.suffix in (".md", ".yaml", ".lua") or prose.is_python(path, text):
         written = prose.unquoted(written)
     for match in FOUND.finditer(written):
