@@ -114,8 +114,8 @@ def measure(stage, brief):
     starts = start_ms(stage, redis)
     parked, suspended = bytes_of_parked(stage, redis, count), bytes_of_suspended(stage, count)
     figures = [
-        ("start to ready", f"{statistics.median(starts):.1f} ms"),
-        ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}"),
+        ("time from start to ready", f"{statistics.median(starts):.1f} ms"),
+        ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd itself takes {suspended / 1024:.2f}"),
         woken(stage, redis, WOKEN_BRIEFLY if brief else WOKEN),
     ]
     return figures, [

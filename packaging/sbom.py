@@ -51,18 +51,15 @@ def npm_packages():
         yield package(name, found["version"], found["license"], f"pkg:npm/{name}@{found['version']}")
 
 
-def blob(archive, digest):
-    return archive.extractfile("./blobs/" + digest.replace(":", "/"))
-
-
 def debian_packages(image):
-    """Of all layers of an OCI layout in a tar, for all architectures of its index."""
+    """Of all layers of the images in a folder of skopeo in a tar, of all architectures."""
     with tarfile.open(image) as archive:
-        top = json.load(archive.extractfile("./index.json"))
-        index = json.load(blob(archive, top["manifests"][0]["digest"]))
-        manifests = [json.load(blob(archive, one["digest"])) for one in index["manifests"]]
-        for layer in (layer for manifest in manifests for layer in manifest["layers"]):
-            with tarfile.open(fileobj=blob(archive, layer["digest"])) as files:
+        read = lambda name: archive.extractfile(f"./{name}")
+        hash_of = lambda thing: thing["digest"].partition(":")[2]
+        both = json.load(read("manifest.json"))["manifests"]
+        images = [json.load(read(f"{hash_of(one)}.manifest.json")) for one in both]
+        for layer in (layer for one in images for layer in one["layers"]):
+            with tarfile.open(fileobj=read(hash_of(layer))) as files:
                 for member in sorted(files.getmembers(), key=lambda m: m.name):
                     if member.isfile() and "var/lib/dpkg/status.d/" in member.name:
                         status = files.extractfile(member).read().decode()
