@@ -400,6 +400,21 @@ def examples(c):
                     yield content, f"{operation['operationId']}: no example of {kind}"
 
 
+def members_of_examples(c):
+    """Each example of a response has the members that its schema requires."""
+
+    def required(schema):
+        schema = c.follow(schema)
+        return set(schema.get("required", [])).union(*(required(part) for part in schema.get("allOf", [])))
+
+    for node in c.responses.values():
+        for content in node.get("content", {}).values() if isinstance(node.get("content"), dict) else []:
+            values = [e.get("value") for e in content.get("examples", {}).values()] + [content.get("example")]
+            for value in (v for v in values if isinstance(v, dict)):
+                for lacking in sorted(required(content["schema"]) - value.keys()):
+                    yield content, f"the example of {value.get('code', 'an answer')} lacks {lacking}, which its schema requires"
+
+
 def problem_examples(c):
     """Each problem code has an example, which has the members that every problem has."""
     found = set()
@@ -484,6 +499,7 @@ RULES = (
     operation_ids,
     words,
     examples,
+    members_of_examples,
     problem_examples,
     no_secret_in_a_query,
     nothing_is_deprecated,

@@ -4,7 +4,7 @@ example; all else is in service/request/errors.def.
 A response without `content` is a response of problems. Each member beside `description`, `headers`,
 `schema` and x-... is a code. Its value is the detail of its example, or a mapping with `detail` and
 what else the example has, or nothing, if other codes are example enough. Without `schema` it has
-the schema Problem.
+the schema Problem; a schema must fit each of the codes.
 
 The x-problems of an operation are codes, and names of such responses (components/responses), which
 bring their codes and their status. So do responses of problems below `responses`. An operation

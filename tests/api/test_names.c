@@ -2,6 +2,7 @@
  * The lists of names: a name is listed from its first key until it is gone, whatever made that key
  * and however many keys there are.
  */
+#include "common/key_kinds.h"
 #include "redis_as_one.h"
 #include "stage.h"
 #include "test.h"
@@ -75,6 +76,20 @@ static void lose(int i)
 }
 
 SUITE(.open = stage_open, .close = stage_close, .after = stage_forget);
+
+/* Visitors and views have keys by day, which no row can lose: tests/examples/visitors.txt. */
+TEST(no_indexed_kind_is_forgotten)
+{
+	static const char *const kinds[] = { INDEXED_KINDS };
+
+	for (size_t k = 0; k < COUNT(kinds); k++) {
+		bool has_row = strcmp(kinds[k], KEY_UV) == 0 || strcmp(kinds[k], KEY_PV) == 0;
+		for (int i = 0; i < WAYS; i++)
+			has_row = has_row || strcmp(kinds[k], ways[i].kind) == 0;
+		if (!has_row)
+			fail_msg("the kind %s has no row here", kinds[k]);
+	}
+}
 
 TEST(what_is_made_is_listed_until_it_is_gone)
 {
