@@ -231,9 +231,12 @@ def read_contract(path):
 
 @functools.cache
 def operations_of(pattern):
-    """The operations of a pattern; of a folder of handlers/ without a file in openapi/: none."""
-    path = pathlib.Path(__file__).resolve().parent.parent / "openapi" / f"{pattern}.yaml"
-    return set(re.findall(r"^ +operationId: (\w+)$", path.read_text(), re.M)) if path.exists() else set()
+    """The operations of openapi/PATTERN.yaml, except what another folder of handlers/ handles."""
+    top = pathlib.Path(__file__).resolve().parent.parent
+    path = top / "openapi" / f"{pattern}.yaml"
+    others = "".join(p.read_text() for p in top.glob("handlers/*/*.c") if p.parent.name != pattern)
+    handled = set(re.findall(r"^void (\w+)\(struct request", others, re.M))
+    return set(re.findall(r"^ +operationId: (\w+)$", path.read_text(), re.M)) - handled if path.exists() else set()
 
 
 def main(contract_path, paths, pattern):
