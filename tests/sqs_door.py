@@ -1,4 +1,4 @@
-"""For the tests of the door that speaks SQS: requests as SDKs send them, the form of all answers,
+"""For the tests of the SQS endpoint: requests as SDKs send them, the form of all answers,
 and the actions and members that handlers/sqs/sqs.c names.
 """
 import http.client
@@ -14,7 +14,7 @@ BLAMES = {4: "Sender", 5: "Receiver"}
 
 
 def actions_of_source():
-    """{action: {member: (kind, whether it is required)}}, as the door declares them."""
+    """{action: {member: (kind, whether it is required)}}, as the program declares them."""
     text = SOURCE.read_text()
     lists = {}
     for name, rows in re.findall(r"struct sqs_member (\w+)\[\] = \{(.*?)\bEND\b", text, re.S):
@@ -29,7 +29,7 @@ def actions_of_source():
 
 
 class Answer:
-    """What the door answered."""
+    """An answer of the endpoint."""
 
     def __init__(self, status, headers, data):
         self.status, self.headers, self.data = status, headers, data
@@ -73,7 +73,7 @@ class Answer:
 
 
 class Door:
-    """The door of a daemon."""
+    """The SQS endpoint of a daemon."""
 
     def __init__(self, port, token=None):
         self.port, self.token = port, token

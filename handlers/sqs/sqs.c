@@ -1,6 +1,6 @@
 /*
- * sqs: see sqs.h. The door finds the action by the header X-Amz-Target before the body arrives,
- * checks the types of its members, and runs it.
+ * sqs: see sqs.h. The header X-Amz-Target names the action, which is found before the body arrives.
+ * Once the body has arrived, the types of its members are checked, and the action runs.
  */
 #include "sqs/sqs.h"
 
@@ -27,7 +27,7 @@ static void refuse_permission(struct sqs_call *s)
 	sqs_fail(s, SQS_UNSUPPORTED_OPERATION, "Permissions are not supported; use the scopes of --tokens.");
 }
 
-/* The action of requests that name none that is known. */
+/* The action of a request that names an unknown action. */
 static void refuse_action(struct sqs_call *s)
 {
 	struct text target = s->req->asked.header(s->req, "X-Amz-Target", NULL);
@@ -42,7 +42,7 @@ static bool is_off(void)
 
 static void refuse_off(struct sqs_call *s)
 {
-	sqs_fail(s, SQS_UNSUPPORTED_OPERATION, "SQS is not served here: the daemon runs with --sqs=off.");
+	sqs_fail(s, SQS_UNSUPPORTED_OPERATION, "SQS is not served: the daemon runs with --sqs=off.");
 }
 
 static void refuse_query(struct sqs_call *s)
@@ -164,7 +164,7 @@ static const struct sqs_member of_cancel[] = { { "TaskHandle", JSON_IS_TEXT, tru
 	A(StartMessageMoveTask, of_start, sqs_start_message_move_task)                 \
 	A(TagQueue, of_tag, sqs_tag_queue)                                             \
 	A(UntagQueue, of_untag, sqs_untag_queue)                                       \
-	/* what is not an action of JSON */                                            \
+	/* not actions of SQS: each refuses the request */                             \
 	A(unknown, none, refuse_action)                                                \
 	A(off, none, refuse_off)                                                       \
 	A(query, none, refuse_query)                                                   \
@@ -178,7 +178,7 @@ enum {
 
 static const struct {
 	const char *name;
-	const struct sqs_member *members; /* ended by one without a name */
+	const struct sqs_member *members; /* a member without a name ends the list */
 	void (*run)(struct sqs_call *s);
 } actions[] = {
 #define A(name, members, run) { #name, members, run },
@@ -188,7 +188,7 @@ static const struct {
 
 static void run(struct request *req, const void *input);
 
-/* The actions in logs and metrics. */
+/* Each action as an operation, by which logs and metrics name it. */
 static const struct operation action_operations[] = {
 #define A(name, members, run_it) \
 	{ .id = "sqs." #name,    \
@@ -258,9 +258,9 @@ static void run(struct request *req, const void *input)
 		actions[action].run(s);
 }
 
-/* ---- The door ---- */
+/* ---- Finding the action ---- */
 
-/* A problem before the action runs: a token, a host, a body. */
+/* Answers a problem that was found before the action runs: in the token, the host or the body. */
 static void on_refused(struct request *req)
 {
 	sqs_fail_by_problem(sqs_call_of(req));
@@ -329,7 +329,10 @@ static const struct operation *find(struct request *req)
 	return s ? s->gateway.op : NULL;
 }
 
-/* An endpoint with a path, such as the one of an old SQS_PREFIX. */
+/*
+ * Answers a client of SQS whose endpoint has a path, such as Laravel's SQS_PREFIX. False: it did
+ * not.
+ */
 static bool answer_lost(struct request *req)
 {
 	struct sqs_call *s = req->asked.header(req, "X-Amz-Target", NULL).at ? begin(req, ACTION_unknown, NULL) : NULL;

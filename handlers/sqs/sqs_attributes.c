@@ -121,7 +121,7 @@ static bool check_value(struct request *req, struct sqs_attribute *a, struct sqs
 			      "attribute type '%s'.",
 			      a->name.at, a->type.at);
 	if (is_of_type(a->type, "Binary") && !take_bytes(req, a))
-		return refuse(req, why, "The message attribute '%s' is not base64.", a->name.at);
+		return refuse(req, why, "The BinaryValue of the message attribute '%s' is not base64.", a->name.at);
 	if (is_of_type(a->type, "Number") && !is_number(a->value))
 		return refuse(req, why, "Can't cast the value of message (user) attribute '%s' to a number.",
 			      a->name.at);
@@ -163,13 +163,13 @@ bool sqs_attributes_read(struct request *req, const struct json *given, bool is_
 	return true;
 }
 
-/* True if it is the message's own field. */
+/* True if the attribute is stored as the message's `traceparent`. */
 static bool is_trace(const struct sqs_attribute *a)
 {
 	return text_is(a->name, "traceparent") && text_is(a->type, "String") && traceparent_is_valid(a->value);
 }
 
-/* A type may have the commas that separate types. */
+/* Percent-encodes a type, which may have commas, as they separate the types. */
 static const char *encoded(struct request *req, struct text type)
 {
 	char *out = arena_alloc(&req->arena, 3 * type.len + 1);
@@ -245,7 +245,7 @@ static void add(struct request *req, struct sqs_attributes *out, const struct js
 		return;
 	a.bytes = a.value;
 	if (is_of_type(a.type, "Binary") && !take_bytes(req, &a))
-		a.type = TEXT("String"); /* a header of the queues' own API */
+		a.type = TEXT("String"); /* the header is not from a client of SQS */
 	out->items[out->count++] = a;
 }
 
@@ -286,7 +286,7 @@ void sqs_attributes_out(struct json_out *o, const struct sqs_attributes *a)
 	out_close(o);
 }
 
-/* Adds a part behind its length of four bytes, big endian. */
+/* Adds the length of a part as four bytes, big endian, and the part. */
 static void add_part(struct arena *arena, struct text *parts, size_t *n, struct text t)
 {
 	const char length[4] = { (char)(t.len >> 24), (char)(t.len >> 16), (char)(t.len >> 8), (char)t.len };

@@ -1,15 +1,18 @@
 /*
- * sqs_attributes: the attributes of a message, which are its headers in a queue. A type other than
- * `String` is in one more header: `AWS.DataTypes: tries=Number,logo=Binary.png`. The attribute
- * `traceparent` is the message's own, and `AWSTraceHeader` the header `AWS.TraceHeader`. Types are
- * percent-encoded.
+ * sqs_attributes: the attributes of a message, which are stored as its headers. One more header has
+ * the types other than `String`, percent-encoded: `AWS.DataTypes: tries=Number,logo=Binary.png`. A
+ * valid attribute `traceparent` is stored as the message's `traceparent`, and `AWSTraceHeader` as
+ * the header `AWS.TraceHeader`.
  */
 #ifndef PATTERND_SQS_ATTRIBUTES_H
 #define PATTERND_SQS_ATTRIBUTES_H
 
 #include "sqs/sqs_call.h"
 
-/* An attribute. The value of a binary one is in base64, and `bytes` has what that encodes. */
+/*
+ * An attribute. A binary value is in base64, and `bytes` has the decoded bytes; else both are the
+ * same.
+ */
 struct sqs_attribute {
 	struct text name, type, value, bytes;
 };
@@ -30,8 +33,7 @@ void sqs_attributes_out_headers(struct json_out *o, struct request *req, const s
 				const struct sqs_attributes *system);
 
 /*
- * Reads the attributes of a received message, as far as the client asked for them by
- * MessageAttributeNames.
+ * Returns the attributes of a received message that the client asked for by MessageAttributeNames.
  */
 struct sqs_attributes sqs_attributes_of(struct request *req, const struct json *message, const struct json *names);
 
@@ -43,10 +45,10 @@ void sqs_attributes_out(struct json_out *o, const struct sqs_attributes *a);
  */
 void sqs_attributes_out_md5(struct json_out *o, const char *key, const struct sqs_attributes *a);
 
-/* True if a list of names has this one: `All`, `*`, `.*`, the name, or `prefix.*`. */
+/* True if a list asks for this name, by `All`, `*`, `.*`, the name itself, or `prefix.*`. */
 bool sqs_attribute_is_wanted(const struct json *names, struct text name);
 
-/* The header that has AWSTraceHeader. */
+/* The header in which AWSTraceHeader is stored. */
 #define SQS_TRACE_HEADER "AWS.TraceHeader"
 
 #endif

@@ -1,4 +1,4 @@
-/* sqs_batch: the entries of a batch, some of which may fail. It must not know what they ask. */
+/* sqs_batch: the entries of a batch, some of which may fail. It must not know what they ask for. */
 #ifndef PATTERND_SQS_BATCH_H
 #define PATTERND_SQS_BATCH_H
 
@@ -7,7 +7,7 @@
 struct sqs_entry {
 	const struct json *in; /* its members */
 	struct text id;
-	bool is_asked; /* the operation under way has it */
+	bool is_asked; /* it is a part of the operation under way */
 	bool has_failed;
 	struct sqs_refusal refusal;
 };
@@ -18,8 +18,8 @@ struct sqs_batch {
 };
 
 /*
- * Reads the member Entries. `kind` is the name of an entry in messages; NULL: the request itself is
- * the only entry, without an id. False: a fault of the whole batch was answered.
+ * Reads the member Entries. `kind` is what error messages call an entry; NULL: the request itself
+ * is the only entry, without an id. False: an error of the whole batch was answered.
  */
 bool sqs_batch_read(struct sqs_call *s, const char *kind, struct sqs_batch *out);
 
@@ -36,8 +36,8 @@ struct sqs_named {
 enum { SQS_ENTRIES_MOST = 10 };
 
 /*
- * Finds the entries that a problem names by its pointers into a list of the operation's body, such
- * as "/messages/2"; the list had the entries that are asked. Returns how many.
+ * Finds the entries that a problem names by pointers into a list of the operation's body, such as
+ * "/messages/2". The list has the entries with `is_asked`. Returns how many it found.
  */
 size_t sqs_batch_named(struct sqs_call *s, struct sqs_batch *b, struct sqs_named named[SQS_ENTRIES_MOST]);
 

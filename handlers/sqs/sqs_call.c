@@ -158,10 +158,10 @@ static void fail_absent(struct sqs_call *s)
 
 void sqs_fail_no_memory(struct sqs_call *s)
 {
-	sqs_fail(s, SQS_SERVICE_UNAVAILABLE, "There is no memory for the request.");
+	sqs_fail(s, SQS_SERVICE_UNAVAILABLE, "The daemon has no memory for the request.");
 }
 
-/* Which error a problem is; its detail is the message. */
+/* Returns the error of SQS for the problem. The problem's detail becomes the message. */
 static enum sqs_fault fault_of(struct sqs_call *s)
 {
 	static const struct {
@@ -188,7 +188,7 @@ static enum sqs_fault fault_of(struct sqs_call *s)
 	return status >= 500 ? SQS_INTERNAL_FAILURE : SQS_INVALID_PARAMETER;
 }
 
-/* Where an operation has what a client of SQS has elsewhere. */
+/* How a detail begins that names a place, and what SQS calls the same place. */
 static const struct {
 	const char *ours, *theirs;
 } places[] = {
@@ -202,11 +202,11 @@ static struct text message_of(struct sqs_call *s)
 	struct text detail = json_tree_string(sqs_problem_document(s), "detail");
 
 	if (sqs_has_problem(s, P_REQUEST_IN_PROGRESS))
-		return TEXT("An earlier receive with this ReceiveRequestAttemptId still waits.");
+		return TEXT("An earlier receive with this ReceiveRequestAttemptId is still waiting.");
 	if (sqs_has_problem(s, P_IDEMPOTENCY_KEY_REUSED))
 		return TEXT("This ReceiveRequestAttemptId was used with other parameters.");
 	if (sqs_has_problem(s, P_QUEUE_FULL))
-		return TEXT("The queue has as many messages as its max_messages allows: add consumers, or raise it.");
+		return TEXT("The queue has reached its max_messages: add consumers, or raise max_messages.");
 	if (sqs_has_problem(s, P_UNAUTHORIZED))
 		return sqs_token(s->req).at
 			       ? TEXT("The token is not in the file of --tokens. It is taken from AWS_SESSION_TOKEN, "

@@ -70,8 +70,9 @@ static inline struct sqs_call *sqs_call_of(struct request *req)
 }
 
 /*
- * Runs an operation of the contract on a queue, absent for none. `body` is what was written to it,
- * or NULL. `answered` gets the call when the operation has answered.
+ * Runs an operation of the contract. `queue` is absent for an operation that names none. `body` was
+ * begun by sqs_body_begin; NULL: the operation takes none. `answered` is called once the operation
+ * has answered.
  */
 void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
 	     void (*answered)(struct request *req));
@@ -83,15 +84,15 @@ struct sqs_refusal {
 };
 
 /*
- * Run queue_get, which any scope of the token on the queue admits, or a scope for the action
- * `manage`.
+ * Run queue_get. sqs_look needs any scope of the token on the queue, sqs_look_to_manage a scope for
+ * the action `manage`.
  */
 void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
 void sqs_look_to_manage(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
 
 /*
- * As sqs_run, for an operation that makes a queue only if it does not exist; else its answer is
- * 412.
+ * Does what sqs_run does, for an operation that creates a queue. If the queue exists, the operation
+ * answers 412.
  */
 void sqs_run_create(struct sqs_call *s, const char *operation, struct text queue, struct json_out *body,
 		    void (*answered)(struct request *req));
@@ -108,10 +109,10 @@ void sqs_answer_empty(struct sqs_call *s);
 void sqs_fail(struct sqs_call *s, enum sqs_fault fault, const char *message, ...) __attribute__((format(printf, 3, 4)));
 /* Answers that memory ran out. */
 void sqs_fail_no_memory(struct sqs_call *s);
-/* Answers the problem of the operation that has answered, as the error that it is in SQS. */
+/* Answers the error of SQS for the problem with which the operation has answered. */
 void sqs_fail_by_problem(struct sqs_call *s);
 
-/* The code of an error, as entries of batches have it: without a prefix that batches lack. */
+/* Returns the code of an error in the query protocol, which the failed entries of a batch have. */
 const char *sqs_fault_code(enum sqs_fault fault);
 
 /* The operation's problem; NULL: it succeeded. */
@@ -125,23 +126,23 @@ static inline bool sqs_has_problem(const struct sqs_call *s, enum problem p)
 }
 
 /*
- * Returns the operation's answer. Its members `body` keep their bytes (sqs_text.h). NULL: it
- * failed, and the error was answered.
+ * Returns the operation's answer, in which each member `body` keeps its bytes (sqs_text.h). NULL:
+ * the operation failed, and the error was answered.
  */
 const struct json *sqs_answer(struct sqs_call *s);
 /*
- * Does what sqs_answer does for queue_get. NULL also if the queue does not exist, and that was
- * answered.
+ * Does what sqs_answer does, for queue_get. If the queue does not exist, answers that and returns
+ * NULL.
  */
 const struct json *sqs_answer_existing(struct sqs_call *s);
-/* Answers with no member once an operation has succeeded; for sqs_run. */
+/* For sqs_run: answers an empty object if the operation succeeded, else its error. */
 void sqs_on_done(struct request *req);
-/* Returns a problem's document. NULL: it cannot be read. */
+/* Returns the JSON document of the problem. NULL: it cannot be read. */
 const struct json *sqs_problem_document(struct sqs_call *s);
 
 /*
- * A visibility of 0 s: a delivery that ends at once could not be answered in time, and would then
- * be left out.
+ * The visibility for a VisibilityTimeout of 0 s. A delivery that ended at once would have ended
+ * before its answer, which would leave it out.
  */
 enum { SQS_NO_VISIBILITY_MS = 100 };
 
@@ -156,8 +157,8 @@ static inline bool sqs_has_int(const struct sqs_call *s, const char *member)
 }
 
 /*
- * The integer of a member, or `absent`. False: it is not within the range, and an error with the
- * reason was answered.
+ * Writes the integer of a member to *out, or `absent` if the request has none. False: it is not
+ * within the range, and an error with `reason` was answered.
  */
 bool sqs_int(struct sqs_call *s, const char *member, int64_t low, int64_t high, int64_t absent, int64_t *out,
 	     const char *reason);

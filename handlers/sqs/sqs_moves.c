@@ -11,7 +11,7 @@
 #include "json/read.h"
 
 enum {
-	STEP_MOST = 1000, /* messages of one redrive, which spaces them by a rate */
+	STEP_MOST = 1000, /* messages of one redrive; a task with a rate is one redrive */
 	MOVED_MOST = 100000,
 	TASKS_MOST = 10,
 	LIST_MOST = 1000,
@@ -45,7 +45,10 @@ static void out_task(struct json_out *o, const struct json *task)
 	out_close(o);
 }
 
-/* Answers that a resource does not exist, if the queue that queue_get looked at does not. */
+/*
+ * Returns the answer of queue_get. NULL: it failed, or the queue does not exist; the error was
+ * answered.
+ */
 static const struct json *existing(struct sqs_call *s, const char *parameter)
 {
 	const struct json *queue = sqs_answer(s);
@@ -57,9 +60,9 @@ static const struct json *existing(struct sqs_call *s, const char *parameter)
 	return NULL;
 }
 
-/* ---- The sources of a queue of dead letters ---- */
+/* ---- The sources of a dead-letter queue ---- */
 
-/* The list needs no scope beside the one on the queue itself. */
+/* The scope on the dead-letter queue, which was checked before, admits the list as well. */
 static void list_sources(struct sqs_call *s, int64_t most, struct text cursor, void (*answered)(struct request *req))
 {
 	char limit[TEXT_DIGITS];
@@ -79,7 +82,10 @@ struct sources {
 	size_t count, pages;
 };
 
-/* A page of queues may have few sources, or none: without MaxResults all pages are read. */
+/*
+ * A page of queues may have few sources, or none. Without MaxResults, up to PAGES_MOST pages are
+ * read.
+ */
 static void on_sources(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
@@ -132,10 +138,10 @@ void sqs_list_dead_letter_source_queues(struct sqs_call *s)
 /* ---- A task ---- */
 
 struct task {
-	struct text id, to, to_arn; /* to is absent: back to the queues in which the messages died */
+	struct text id, to, to_arn; /* `to` is absent: messages move back to the queues in which they died */
 	const struct json *earlier;
 	int64_t started_ms, rate, moved;
-	struct arena_mark mark; /* what was allocated behind it belongs to one step */
+	struct arena_mark mark; /* each step frees what was allocated after it */
 };
 
 static void on_kept(struct request *req)
@@ -243,7 +249,7 @@ static void on_found_sources(struct request *req)
 
 	if (!page)
 		return;
-	if ((!items || !items->count) && next.at) { /* a page of queues has none of the sources */
+	if ((!items || !items->count) && next.at) { /* this page of queues has no source */
 		char cursor[CURSOR_MOST];
 		size_t len = next.len < sizeof(cursor) ? next.len : sizeof(cursor) - 1;
 		memcpy(cursor, next.at, len);
@@ -275,7 +281,7 @@ static void on_source(struct request *req)
 	list_sources(s, LIST_MOST, (struct text){ 0 }, on_found_sources);
 }
 
-/* Takes the queue that an ARN names. False: an error was answered. */
+/* Sets s->queue to the queue that an ARN names. False: an error was answered. */
 static bool take_source(struct sqs_call *s, struct text arn)
 {
 	s->queue = sqs_name_of_arn(s->req, arn);
@@ -363,7 +369,7 @@ static void on_cancelled_queue(struct request *req)
 	sqs_fail(s, SQS_RESOURCE_NOT_FOUND, "Task does not exist.");
 }
 
-/* Reads a TaskHandle. NULL: it is none. */
+/* Returns the content of TaskHandle. NULL: it is invalid. */
 static const struct json *read_handle(struct sqs_call *s)
 {
 	struct text handle = json_tree_string(s->in, "TaskHandle");

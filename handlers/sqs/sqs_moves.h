@@ -1,7 +1,6 @@
 /*
- * sqs_moves: the actions on queues of dead letters. A task has ended when the answer of its start
- * comes; the queue keeps what the last tasks did as an annotation. It must not know how messages
- * move.
+ * sqs_moves: the actions on dead-letter queues. A task has ended when StartMessageMoveTask answers.
+ * An annotation of the queue keeps what its last tasks did. It must not know how messages move.
  */
 #ifndef PATTERND_SQS_MOVES_H
 #define PATTERND_SQS_MOVES_H

@@ -1,8 +1,7 @@
 /*
- * sqs_name: how SQS names a queue, and where its clients have the token.
+ * sqs_name: how SQS names a queue, and where its clients send the token.
  *
- * Of a QueueUrl and of an ARN only the last part counts, whatever host, account and region they
- * have.
+ * Only the last part of a QueueUrl or an ARN counts, whatever its host, account and region.
  */
 #ifndef PATTERND_SQS_NAME_H
 #define PATTERND_SQS_NAME_H
@@ -16,10 +15,10 @@ struct request;
 
 /* Returns the queue of a QueueUrl, or of a bare name; absent if it has a bad escape. */
 struct text sqs_name_of_url(struct request *req, struct text url);
-/* Returns the queue of an ARN; absent if it is none. */
+/* Returns the queue of an ARN; absent if the text is not an ARN. */
 struct text sqs_name_of_arn(struct request *req, struct text arn);
 
-/* Return what names the queue. */
+/* Return the QueueUrl and the ARN of a queue. */
 struct text sqs_url_of(struct request *req, struct text queue);
 struct text sqs_arn_of(struct request *req, struct text queue);
 

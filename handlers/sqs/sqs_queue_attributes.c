@@ -22,8 +22,8 @@ enum kind {
 	FIFO,    /* the name decides */
 	REDRIVE, /* dead_letter_queue and max_receives */
 	KEPT,    /* an annotation; an empty text removes it */
-	REFUSED, /* it would promise what is not done */
-	COUNT,   /* of messages; only shown, as the rest */
+	REFUSED, /* it would promise an encryption that is not done */
+	COUNT,   /* of messages; read-only, as are the kinds below */
 	INSTANT,
 	ARN,
 };
@@ -31,7 +31,7 @@ enum kind {
 static const struct attribute {
 	const char *name;
 	enum kind kind;
-	const char *member; /* of the settings, or of the queue */
+	const char *member; /* of the settings, or of the queue; KEPT: the default, or NULL */
 	int64_t low, high, absent;
 	bool of_fifo;
 } attributes[] = {
@@ -92,7 +92,7 @@ static bool text_is_true(struct text t)
 	return t.at && strcasecmp(t.at, "true") == 0;
 }
 
-/* Reads a number. False: it is none. */
+/* Reads a number. False: it is not a number. */
 static bool read_int(struct text t, int64_t *out)
 {
 	char *end = NULL;
@@ -159,7 +159,7 @@ static bool check_fifo(struct sqs_call *s, struct text value)
 	return false;
 }
 
-/* Checks an attribute of FIFO queues on another queue, where it is refused. */
+/* Refuses an attribute of FIFO queues on a standard queue. */
 static bool refuse_fifo(struct sqs_call *s, const struct attribute *a)
 {
 	if (a->kind != SCOPE && a->kind != KEPT)
@@ -192,7 +192,7 @@ static bool check(struct sqs_call *s, const struct attribute *a, struct text val
 		if (!value.len)
 			return true;
 		sqs_fail(s, SQS_UNSUPPORTED_OPERATION,
-			 "%s is not supported: messages are not encrypted by a key of KMS.", a->name);
+			 "%s is not supported: messages are not encrypted with a KMS key.", a->name);
 		return false;
 	default:
 		return refuse_unknown(s, a->name);
@@ -225,7 +225,7 @@ static void out_redrive(struct sqs_call *s, struct json_out *body, struct text p
 	out_int(body, "max_receives", redrive.receives);
 }
 
-/* Writes the annotations that change; an empty text removes one. */
+/* Writes the annotations that change; an empty value removes one. */
 static void out_annotations(struct sqs_call *s, struct json_out *body, bool is_new)
 {
 	out_object(body, "annotations");
@@ -354,7 +354,7 @@ static struct text value_of(struct sqs_call *s, const struct attribute *a, const
 		return json_tree_is_true(settings, a->member) ? TEXT("true") : TEXT("false");
 	case SCOPE:
 		return text_is(json_tree_string(settings, a->member), "group") ? TEXT("messageGroup") : TEXT("queue");
-	case FIFO: /* a queue of that name that our API made may have another order */
+	case FIFO: /* a queue of that name that PUT /queues/{name} made may have another order */
 		return text_is(json_tree_string(settings, "order"), "strict") ? TEXT("true") : TEXT("false");
 	case REDRIVE:
 		return redrive_of(s, settings);
@@ -417,7 +417,7 @@ void sqs_queue_attributes_out(struct sqs_call *s, struct json_out *o, const stru
 		out_close(o);
 }
 
-/* True if both have the same meaning, however they are written. */
+/* True if both values have the same meaning, however they are written. */
 static bool is_same(struct sqs_call *s, const struct attribute *a, struct text given, struct text shown)
 {
 	struct redrive x = { { 0 }, 0 }, y = { { 0 }, 0 };

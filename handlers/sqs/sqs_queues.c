@@ -24,7 +24,7 @@ static struct text given(const struct sqs_call *s, const char *attribute)
 	return json_tree_string(json_tree_member(s->in, "Attributes"), attribute);
 }
 
-/* The settings of a new queue for which no attribute was given, and by which it acts as in SQS. */
+/* Writes the settings that Attributes have left open, so that a new queue acts as in SQS. */
 static void out_defaults(struct sqs_call *s, struct json_out *body)
 {
 	out_object(body, "backoff");
@@ -72,7 +72,7 @@ static void on_looked(struct request *req)
 	sqs_queue_attributes_look_at_target(s, create);
 }
 
-/* If another client has created it since the look, it is compared as one that was there. */
+/* A queue that another client created after the look is compared, as one that existed before. */
 static void on_created(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
@@ -91,12 +91,12 @@ void sqs_create_queue(struct sqs_call *s)
 		sqs_fail(s, SQS_INVALID_PARAMETER,
 			 "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length");
 	else if (s->is_fifo && !given(s, "FifoQueue").len)
-		sqs_fail(s, SQS_INVALID_PARAMETER, "The queue name ends in .fifo, and FifoQueue is not true.");
+		sqs_fail(s, SQS_INVALID_PARAMETER, "The queue name ends in .fifo, but FifoQueue is not true.");
 	else if (sqs_queue_attributes_check(s) && sqs_tags_check(s, json_tree_member(s->in, "tags")))
 		sqs_look(s, s->queue, on_looked);
 }
 
-/* ---- The others ---- */
+/* ---- Other actions ---- */
 
 static void on_url(struct request *req)
 {
@@ -106,13 +106,15 @@ static void on_url(struct request *req)
 		answer_url(s);
 }
 
-/* Every sender and receiver asks for it first. */
+/* Any scope on the queue suffices: senders and receivers ask for the URL before all else. */
 void sqs_get_queue_url(struct sqs_call *s)
 {
 	sqs_look(s, s->queue, on_url);
 }
 
-/* In SQS a `*` of the prefix is a letter; queue_list takes it for any letters. */
+/*
+ * In SQS a `*` of the prefix is a literal character; `match` of queue_list takes it for any text.
+ */
 static bool has_prefix(const struct sqs_call *s, struct text name)
 {
 	struct text prefix = json_tree_string(s->in, "QueueNamePrefix");

@@ -94,9 +94,9 @@ static void on_received(struct request *req)
 /* ---- The receive ---- */
 
 /*
- * An attempt's id is the key of its record, which grants what is still granted of the first answer.
- * The visibility ends earlier than the record, so a later receive with the same id gets nothing
- * old.
+ * The ReceiveRequestAttemptId serves as Idempotency-Key: a retry gets the messages of the first
+ * answer that are still in flight. The record outlives their visibility, so a later receive with
+ * the same id gets none of them.
  */
 static void take_attempt_id(struct sqs_call *s)
 {
@@ -111,8 +111,8 @@ void sqs_receive_message(struct sqs_call *s)
 	int64_t limit, wait_s, visibility_s;
 	struct json_out body;
 
-	if (!wait_fits_body(s->req)) { /* what the client sent is kept as long as it waits */
-		sqs_fail(s, SQS_INVALID_PARAMETER, "The request of a receive has at most 64 KiB.");
+	if (!wait_fits_body(s->req)) { /* a request that waits keeps what the client sent */
+		sqs_fail(s, SQS_INVALID_PARAMETER, "The body of ReceiveMessage must be at most 64 KiB.");
 		return;
 	}
 	if (!sqs_int(s, "MaxNumberOfMessages", 1, MESSAGES_MOST, 1, &limit, "Must be between 1 and 10, if provided.") ||

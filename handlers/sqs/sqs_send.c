@@ -1,7 +1,7 @@
 /*
- * sqs_send: SendMessage and SendMessageBatch, each one send of the queue. Which entries of a batch
- * are refused is known before the send, but for those that the queue itself refuses: they are
- * named, and the others are sent again.
+ * sqs_send: SendMessage and SendMessageBatch, each by one operation that sends. Entries that are
+ * invalid are left out of it. If the queue itself refuses entries, it stores nothing and names
+ * them; the others are then sent again.
  */
 #include "sqs/sqs_send.h"
 
@@ -30,7 +30,7 @@ struct sending {
 	struct sqs_batch batch; /* of a single message: an entry without an id */
 	struct outgoing *messages;
 	bool is_batch;
-	struct sqs_entry *refused; /* the queue has named it as too large */
+	struct sqs_entry *refused; /* the queue refused it as too large; NULL: not known */
 };
 
 /* ---- Checks ---- */
@@ -108,7 +108,7 @@ static bool check(struct sqs_call *s, struct sqs_entry *e, struct outgoing *m)
 	return check_kind(s, e, m);
 }
 
-/* The header of AWS X-Ray counts as the attribute. */
+/* Without the attribute AWSTraceHeader, the header of AWS X-Ray is its value. */
 static void take_trace(struct sqs_call *s, struct outgoing *m)
 {
 	struct text trace = s->req->asked.header(s->req, "X-Amzn-Trace-Id", NULL);
@@ -183,7 +183,7 @@ static void answer(struct sqs_call *s)
 
 static void send(struct sqs_call *s);
 
-/* True if the queue does not make dedupe ids of bodies, which fails all messages. */
+/* True if the queue does not compute dedupe ids from bodies; then all messages fail. */
 static bool lacks_dedupe_id(struct sqs_call *s)
 {
 	const struct json *errors = json_tree_member(sqs_problem_document(s), "errors");
@@ -192,7 +192,7 @@ static bool lacks_dedupe_id(struct sqs_call *s)
 	return pointer.at && strstr(pointer.at, "/dedupe_by_body");
 }
 
-/* The queue has refused messages of the send. True: they are marked, so the others can be sent. */
+/* Marks the messages that the queue refused. True: there are some, and the others can be sent. */
 static bool mark_refused(struct sqs_call *s)
 {
 	struct sending *w = s->work;
@@ -214,7 +214,7 @@ static void refuse_size(struct sqs_call *s, struct sqs_entry *e, int64_t most)
 			 w->is_batch ? "cannot be validated" : "are invalid", most);
 }
 
-/* A message is larger than the queue allows: the others are sent. */
+/* Refuses the messages that are larger than the queue allows, and sends the others. */
 static void on_limit(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
@@ -235,7 +235,7 @@ static void on_limit(struct request *req)
 	if (any)
 		send(s);
 	else
-		sqs_fail(s, SQS_INTERNAL_FAILURE, "The message is not known that the queue has refused.");
+		sqs_fail(s, SQS_INTERNAL_FAILURE, "The queue refused a message, and it is not known which.");
 }
 
 static void on_sent(struct request *req)
@@ -302,7 +302,7 @@ static void send(struct sqs_call *s)
 	sqs_run(s, "queue_message_send", s->queue, &body, on_sent);
 }
 
-/* The larger one of a number and --max-body-bytes. */
+/* Returns `at_least`, or --max-body-bytes if that is larger. */
 static size_t most_bytes(size_t at_least)
 {
 	size_t most = (size_t)config()->max_body_bytes;
@@ -342,7 +342,7 @@ static void begin(struct sqs_call *s, struct sending *w)
 		send(s);
 }
 
-/* `kind` is the name of an entry in messages; NULL: the request is a single message. */
+/* `kind` is what error messages call an entry; NULL: the request is a single message. */
 static void send_as(struct sqs_call *s, const char *kind)
 {
 	struct sending *w = arena_alloc(&s->req->arena, sizeof(*w));

@@ -1,7 +1,7 @@
 /*
- * sqs_settle: see sqs_settle.h. The receipts of a request are settled in rounds: those with the
- * same new visibility are one operation, and so are those that are deleted. A receipt that is none
- * of the queue fails, and its round is made again without it.
+ * sqs_settle: see sqs_settle.h. The receipts of a request are settled in rounds. A round is one
+ * operation, for the receipts with the same new visibility, or for the receipts to delete. If a
+ * text is not a receipt of the queue, its entry fails, and the round is repeated without it.
  *
  * On a standard queue a receipt counts until its message is delivered again (`late`), as in SQS.
  */
@@ -23,7 +23,7 @@ struct settled {
 struct settling {
 	struct sqs_batch batch; /* of a single receipt: an entry without an id */
 	struct settled *receipts;
-	bool is_batch, has_gone; /* a delivery is not known: does the queue exist? */
+	bool is_batch, has_gone; /* a delivery has ended, perhaps because the queue was deleted */
 };
 
 static struct settled *settled_of(const struct settling *w, const struct sqs_entry *e)
@@ -52,7 +52,7 @@ static void on_looked(struct request *req)
 		answer(s);
 }
 
-/* Nothing is known of a queue by its receipts. */
+/* An ended delivery does not show whether the queue exists, so the queue is looked up. */
 static void finish(struct sqs_call *s)
 {
 	struct settling *w = s->work;
@@ -88,7 +88,7 @@ static void take_outcome(struct sqs_call *s, struct sqs_entry *e, struct text ou
 			r->receipt.at);
 }
 
-/* Receipts are none of the queue. True: they are marked. */
+/* Marks the entries whose text is not a receipt of the queue. True: there are some. */
 static bool mark_invalid(struct sqs_call *s)
 {
 	struct settling *w = s->work;
@@ -126,7 +126,7 @@ static void on_round(struct request *req)
 	run_round(s);
 }
 
-/* True if another receipt of the round is the same; then it is settled in the next one. */
+/* True if the round has the same receipt already; it is then settled in the next round. */
 static bool is_repeated(const struct settling *w, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
@@ -220,7 +220,7 @@ static void begin(struct sqs_call *s, struct settling *w, bool deletes)
 	run_round(s);
 }
 
-/* `kind` is the name of an entry in messages; NULL: the request has a single receipt. */
+/* `kind` is what error messages call an entry; NULL: the request has a single receipt. */
 static void settle(struct sqs_call *s, bool deletes, const char *kind)
 {
 	struct settling *w = arena_alloc(&s->req->arena, sizeof(*w));

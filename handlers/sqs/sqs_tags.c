@@ -8,7 +8,7 @@ enum { TAGS_MOST = 50, KEY_MOST = 128, VALUE_MOST = 256 };
 
 #define PREFIX "sqs.tag."
 
-/* Returns the key of a tag; absent if the annotation is none. */
+/* Returns the key of a tag; absent if the annotation is not a tag. */
 static struct text key_of(const struct json *annotation)
 {
 	size_t len = sizeof(PREFIX) - 1;
@@ -70,7 +70,7 @@ static bool is_repeated(const struct json *keys, const struct json *key)
 	return false;
 }
 
-/* Sets the tags, and removes the others that the request names. */
+/* Sets the tags of a TagQueue, or removes the tags that an UntagQueue names. */
 static void on_looked(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);

@@ -1,6 +1,6 @@
 /*
  * sqs_tags: the tags of a queue, which are its annotations `sqs.tag.<key>`. It must not know how
- * they are kept.
+ * they are stored.
  */
 #ifndef PATTERND_SQS_TAGS_H
 #define PATTERND_SQS_TAGS_H

@@ -61,7 +61,7 @@ void sqs_md5_out(struct json_out *o, const char *key, const struct text *parts, 
 	out_string(o, key, digits);
 }
 
-/* A UUID of version 8 (RFC 9562): its other bits are ours. */
+/* Returns a UUID of version 8 (RFC 9562), which leaves all other bits to the program. */
 static struct text uuid_of(struct request *req, struct text of)
 {
 	unsigned char digest[DIGEST_BYTES];
@@ -77,7 +77,10 @@ static struct text uuid_of(struct request *req, struct text of)
 struct text sqs_id_of_retry(struct request *req, struct text entry, const unsigned char request[DIGEST_BYTES])
 {
 	struct text invocation = req->asked.header(req, "amz-sdk-invocation-id", NULL);
-	/* The request is part of it, so that a constant header never drops another message. */
+	/*
+	 * It includes the request: if a client never changes the header, no other message is
+	 * dropped.
+	 */
 	const struct text parts[] = {
 		invocation, TEXT("\0"), entry, TEXT("\0"), { (const char *)request, DIGEST_BYTES }
 	};

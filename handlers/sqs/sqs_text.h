@@ -1,9 +1,10 @@
 /*
  * sqs_text: the body and the id of a message, on both sides.
  *
- * The body of SQS is a text; of a queue, a JSON value. A text that is exactly a JSON object or
- * array is stored as that value, byte for byte, and every other text as a string. Back, a string is
- * its text, and every other value its JSON text. So each text passes unchanged.
+ * In SQS the body of a message is a text; in a queue it is a JSON value. A text that is exactly a
+ * JSON object or array is stored as that value, byte for byte. Every other text is stored as a
+ * string. A receive returns the text of a string, and the JSON text of every other value. So each
+ * text passes unchanged.
  */
 #ifndef PATTERND_SQS_TEXT_H
 #define PATTERND_SQS_TEXT_H
@@ -27,10 +28,10 @@ struct text sqs_text_of(struct request *req, const struct json *body);
 void sqs_md5_out(struct json_out *o, const char *key, const struct text *parts, size_t count);
 
 /*
- * sqs_id_of_retry returns an id for a message that a client may send twice: the same for the same
- * `amz-sdk-invocation-id`, which an SDK keeps over its retries, entry of a batch, and request;
- * absent without that header. sqs_message_id returns the MessageId of an id: itself if it is a
- * UUID, and else a UUID made of its digest.
+ * sqs_id_of_retry returns an id for a message that a client may send twice. It is computed from the
+ * header `amz-sdk-invocation-id`, which an SDK keeps over its retries, the Id of the entry, and the
+ * digest of the request's body. It is absent without that header. sqs_message_id returns the
+ * MessageId for an id: the id itself if it is a UUID, else a UUID computed from its digest.
  */
 struct text sqs_id_of_retry(struct request *req, struct text entry, const unsigned char request[DIGEST_BYTES]);
 struct text sqs_message_id(struct request *req, struct text id);

@@ -1,5 +1,5 @@
 // How the SDK comes to the daemon: retries after lost answers, tokens, AWS_ENDPOINT_URL_SQS, and
-// messages that pass from one door to the other.
+// messages that pass between SQS and the HTTP API.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

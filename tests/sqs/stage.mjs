@@ -1,4 +1,4 @@
-// Shared by the tests of the door that speaks SQS: a daemon, SDK clients of it, and queues.
+// Shared by the tests of the SQS endpoint: a daemon, SDK clients of it, and queues.
 //
 //   const stage = await open();                  a daemon, and a client of it in stage.sqs
 //   const url = await stage.queue({ VisibilityTimeout: '1' });   a new queue; .fifo if it is one
