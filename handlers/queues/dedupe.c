@@ -20,7 +20,7 @@ const struct text *queue_dedupe_ids(struct request *req, const struct queue_mess
 	return ids;
 }
 
-/* Names have no control characters, so no two pairs make the same key. */
+/* Names have no tab, so two pairs of group and id never have the same key. */
 void queue_dedupe_call_keys(struct request *req, struct call *c, struct text queue, struct text group, struct text id)
 {
 	struct text in_group[] = { group, TEXT("\t"), id };
@@ -34,8 +34,9 @@ void queue_dedupe_call_keys(struct request *req, struct call *c, struct text que
 
 void queue_dedupe_answer_required(struct request *req, const char *pointer, struct text queue)
 {
-	answer_field_problem(req, P_DEDUPE_ID_REQUIRED, pointer,
-			     "needs the setting dedupe_by_body, which queue '%s' does not have; send a dedupe_id, or "
-			     "set it with PATCH /queues/{name}",
-			     queue.at);
+	answer_field_problem(
+		req, P_DEDUPE_ID_REQUIRED, pointer,
+		"needs the queue's setting dedupe_by_body, which is false in queue '%s'; send a dedupe_id, "
+		"or set it to true with PATCH /queues/{name}",
+		queue.at);
 }

@@ -59,12 +59,13 @@ class SendOptions(TypedDict, total=False):
     """The group of the message. If it is absent, the message has no group. By the queue's `order`,
     groups take turns, or the messages of a group are delivered one after the other."""
     dedupe_id: Optional[str]
-    """A second message with it within `dedupe_ms` after this send is a duplicate, even if this one
-    has been acknowledged, deleted or is dead. It is independent of `id`, and needs `on_duplicate`
-    keep."""
+    """A message with the same `dedupe_id` within `dedupe_ms` after this send is a duplicate, even
+    if this message was acknowledged or deleted, or is dead. It is independent of `id`, and requires
+    the `on_duplicate` `keep`."""
     dedupe_by_body: Optional[bool]
-    """The `dedupe_id` is SHA-256 of the body, 64 hex digits: of the text if the body is a string,
-    else of its bytes as sent. The queue's setting `dedupe_by_body` must be true. Default: false."""
+    """Whether the `dedupe_id` is the SHA-256 of the body, in 64 hex digits. A string is hashed as
+    its text, any other body as the bytes that were sent. The queue's setting `dedupe_by_body` must
+    be true. Default: false."""
 
 
 class _OutgoingMessage(TypedDict):
@@ -116,12 +117,13 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     at most 256 bytes. Names and values together have at most 64 KiB. A push leaves out a header
     whose value, percent-encoded, has more than 8 KiB."""
     dedupe_id: Optional[str]
-    """A second message with it within `dedupe_ms` after this send is a duplicate, even if this one
-    has been acknowledged, deleted or is dead. It is independent of `id`, and needs `on_duplicate`
-    keep."""
+    """A message with the same `dedupe_id` within `dedupe_ms` after this send is a duplicate, even
+    if this message was acknowledged or deleted, or is dead. It is independent of `id`, and requires
+    the `on_duplicate` `keep`."""
     dedupe_by_body: Optional[bool]
-    """The `dedupe_id` is SHA-256 of the body, 64 hex digits: of the text if the body is a string,
-    else of its bytes as sent. The queue's setting `dedupe_by_body` must be true. Default: false."""
+    """Whether the `dedupe_id` is the SHA-256 of the body, in 64 hex digits. A string is hashed as
+    its text, any other body as the bytes that were sent. The queue's setting `dedupe_by_body` must
+    be true. Default: false."""
 
 
 class BackoffRequest(TypedDict):
@@ -218,23 +220,24 @@ class QueueOptions(TypedDict, total=False):
     wait_ms: Optional[int]
     """The `wait_ms` of receives that are sent without one. Default: 0."""
     dead_letter_queue: Optional[str]
-    """Another queue, into which each dead letter of this one moves within moments. There it is an
-    ordinary message with the same id, and `dead_from` names this queue. It stays a dead letter
-    while the other queue does not exist, is full (`max_messages`), or has or remembers its id.
-    Without the setting dead letters stay until they are redriven."""
+    """Another queue, into which each dead letter of this queue moves, usually within moments. There
+    it is an ordinary message with the same id, and `dead_from` names this queue. A dead letter
+    stays while the other queue does not exist, is full (`max_messages`), or has or remembers its
+    id. If it is absent, dead letters stay for `dead_retention_ms`, unless they are redriven."""
     dedupe_by_body: Optional[bool]
-    """Whether sends may have `dedupe_by_body`. A change counts at once. Default: false."""
+    """Whether sends may have `dedupe_by_body`. A change applies at once. Default: false."""
     dedupe_scope: Optional[DedupeScope]
-    """`queue`: a `dedupe_id` is known in all groups. `group`: equal ids of different groups are
-    different. A change counts at once. Default: queue."""
+    """`queue`: a `dedupe_id` counts in all groups. `group`: the same id in two groups is two
+    different ids. A change applies at once. Default: queue."""
     max_message_bytes: Optional[int]
-    """How many bytes a message has at most: its body, of a string without quotes and escapes, and
-    the names and values of its `headers`. A longer one is 400 `message_too_large`. Schedules and
-    redrives may exceed it. If it is absent, only `--max-body-bytes` applies."""
+    """How many bytes a message has at most, in its body and the names and values of its `headers`.
+    A string counts without quotes and escapes. A larger message returns 400 `message_too_large`.
+    Messages of schedules and redrives may be larger. If it is absent, only `--max-body-bytes`
+    applies."""
     annotations: Optional[Dict[str, str]]
-    """Texts about the queue, such as its owner, which the daemon keeps and does not read. Names
-    have at most 256 bytes. Names and values together have at most 32 KiB. If they are absent, there
-    are none."""
+    """Texts about the queue, such as its owner, which do not change how the queue works. Names have
+    at most 256 bytes. Names and values together have at most 32 KiB. If they are absent, there are
+    none."""
 
 
 Overlap = Literal["skip", "allow"]
@@ -265,8 +268,8 @@ class ScheduleOptions(TypedDict, total=False):
     """No message is due after this instant, in Unix milliseconds. If it is absent, the schedule has
     no end."""
     limit: Optional[int]
-    """How many messages its instants make before the schedule is deleted. If it is absent, there is
-    no limit."""
+    """How many messages the schedule makes at its instants before it is deleted. If it is absent,
+    there is no limit."""
     jitter_ms: Optional[int]
     """The message of each instant is due up to this many milliseconds later. The delay is computed
     from the queue, the schedule and the instant, so `next` includes it. Default: 0."""
@@ -437,12 +440,12 @@ class QueueSettingsPatch(TypedDict, total=False):
     dedupe_by_body: Optional[bool]
     """Whether sends may have `dedupe_by_body`; null resets it to false."""
     dedupe_scope: Optional[DedupeScope]
-    """Where a dedupe id is looked for; null resets it to queue."""
+    """Whether a dedupe id counts in the whole queue or in its group; null resets it to queue."""
     max_message_bytes: Optional[int]
     """How many bytes a message has at most; null removes the limit."""
     annotations: Optional[Dict[str, Optional[str]]]
-    """The annotations to set or, by null, to remove; others stay. At most 64 may result, with 32
-    KiB of names and values. null instead of an object removes all."""
+    """A text sets an annotation, null removes it, and others stay. The queue may then have at most
+    64, with 32 KiB of names and values. null in place of the object removes all."""
 
 
 class SchedulePatch(TypedDict, total=False):
@@ -515,13 +518,14 @@ class _SentMessage(TypedDict):
     `stored`."""
     outcome: Literal["stored", "kept", "replaced", "extended", "after", "kept_dead"]
     """`stored`: it is a new message. `kept`: the first message stays as it is, and this one was
-    dropped. `kept_dead`: the same, and the first one is a dead letter, which is delivered only
+    dropped. `kept_dead`: the same, but the first message is a dead letter, which is delivered only
     after a redrive. `replaced`: this message is stored, and the first one was removed. `extended`:
-    the first message has the body of this one and, unless it was due, its due time. `after`: this
+    the first message got the body of this one and, unless it was due, its due time. `after`: this
     message waits until the delivery of the first one has ended."""
     deliver_at_ms: Optional[int]
     """When the message is due; for the outcome `kept`, when the first message is due. It is null
-    for the outcome `after`, and if the first message is in flight, dead or acknowledged."""
+    for the outcome `after`, and for a duplicate of a message that is in flight, dead or
+    acknowledged."""
     sequence: Optional[str]
     """The message's number, 16 digits: it rises with each message of the queue. A duplicate has the
     number of the first message; null if it is not known any more."""
@@ -602,8 +606,8 @@ class _StoredMessage(TypedDict):
     received_at_ms: Optional[int]
     """When the delivery of a message in flight began, to the second; else null."""
     first_received_at_ms: Optional[int]
-    """When its first delivery began that counts, to the second. It is null before, after a redrive,
-    and for a done message that was delivered once."""
+    """When its first delivery that counts began, to the second. It is null before that, after a
+    redrive, and for a done message that was delivered once."""
     progress: Optional[Progress]
     worker: Optional[str]
     """The `worker` that its latest receive named; null if it named none, before the first delivery,
@@ -624,7 +628,8 @@ class StoredMessage(_StoredMessage, total=False):
     """The `dedupe_id` of the message. It is left out if there is none."""
     schedule: MessageSchedule
     dead_from: str
-    """The queue in which the message died before it moved here. It is left out if it did not."""
+    """The queue in which the message died before it moved here. It is left out for other
+    messages."""
     result: Any
     """The result as the worker sent it, byte for byte; null for an acknowledgement without one. It
     is left out while the message is not `done`, and when Redis had no memory for it."""
@@ -653,9 +658,9 @@ class FailedMessage(TypedDict):
 
 
 class HangingDelivery(TypedDict):
-    """The oldest delivery in flight that was extended after more than five minutes, and after more
-    than four times as long as the extension. It is null if there is none. Deliveries with
-    `progress` do not count."""
+    """The oldest delivery in flight that was extended when it had lasted more than five minutes and
+    more than four times the extension. It is null if there is none. Deliveries with `progress` do
+    not count."""
     id: str
     """The message's id."""
     receives: int
@@ -688,7 +693,7 @@ class OverviewFinding(TypedDict):
     because of its program. `push_failing`: the last 10 requests or more of a target failed.
     `work_failing`: of the deliveries of a queue that ended within the last 150 s, at least 3 were
     rejected or timed out and none was acknowledged, or at least 10 and more than were acknowledged.
-    `work_hanging`: a delivery was extended after more than five minutes, and four times as long as
+    `work_hanging`: a delivery was extended when it had lasted more than five minutes and four times
     the extension; its worker reports no `progress`. `dead_letters`: a queue has dead letters.
     `message_failing`: a message of a queue has failed at least 5 times. `messages_waiting`: the
     oldest ready message of a queue has been due for more than a minute. `queue_paused`: the queue
@@ -698,11 +703,11 @@ class OverviewFinding(TypedDict):
     flight; `group_rate` counts only if it holds the group for another minute. `schedule_missed`: a
     schedule has been due for more than 10 s, and neither a receive nor a read of schedules made its
     message; if the queue is paused, for more than an hour. `lock_waiting`: requests wait for a
-    lock, the first of them for more than 10 s, or the lock has been held for more than a minute. At
-    most 10 requests count only if the lock is held for another minute without an extension. Clients
-    that do not wait count if this daemon refuses them every 10 s, for five minutes of a lock that
-    is held so long. `clock_off`: the clock of Redis and the clock of the daemon's machine differ by
-    more than 2 s."""
+    lock, the first of them for more than 10 s, or the lock has been held for more than a minute. If
+    at most 10 requests wait, they count only if the lock is held for another minute without an
+    extension. Clients that do not wait count if this daemon has refused them at least every 10 s
+    for five minutes, and the lock has been held for so long. `clock_off`: the clock of Redis and
+    the clock of the daemon's machine differ by more than 2 s."""
     severity: OverviewSeverity
     """`error`: something does not work now; `warning`: something waits."""
     name: Optional[str]
@@ -785,8 +790,8 @@ class QueueSettings(TypedDict):
     dedupe_by_body: bool
     """Whether sends may have `dedupe_by_body`."""
     dedupe_scope: DedupeScope
-    """`queue`: a `dedupe_id` is known in all groups. `group`: equal ids of different groups are
-    different. A change counts at once."""
+    """`queue`: a `dedupe_id` counts in all groups. `group`: the same id in two groups is two
+    different ids. A change applies at once."""
     max_message_bytes: Optional[int]
     """How many bytes a message has at most; null if there is no limit."""
     annotations: Dict[str, str]
@@ -831,8 +836,8 @@ class QueueState(TypedDict):
     """What needs a person here, as GET /overview lists it. It is empty while nothing does. Only GET
     /overview has `groups_blocked`, since it reads the groups of the queues."""
     oldest_blocked_ms: Optional[int]
-    """How long ago the oldest blocked message was sent, of the next messages of the first 50 groups
-    that have blocked messages; null when nothing is blocked."""
+    """How long ago the oldest blocked message was sent. Only the next messages of the first 50
+    groups with blocked messages are compared. It is null when nothing is blocked."""
     oldest_ready_ms: Optional[int]
     """How long the oldest ready message has been due; null when none is ready."""
     next_schedule_at_ms: Optional[int]
@@ -841,7 +846,7 @@ class QueueState(TypedDict):
     paused_until_ms: Optional[int]
     """When the pause ends; null if the queue is not paused, or until it is resumed."""
     created_at_ms: Optional[int]
-    """When the queue was created; null if it does not exist, or if that was not noted."""
+    """When the queue was created; null if it does not exist, or if the time is not known."""
     changed_at_ms: Optional[int]
     """When its settings were last written, by PUT, PATCH, pause or resume; before that,
     `created_at_ms`."""
@@ -894,7 +899,7 @@ class _Schedule(TypedDict):
     end_at_ms: Optional[int]
     """No message is due after this instant; null if the schedule has no end."""
     limit: Optional[int]
-    """How many messages its instants make before the schedule is deleted; null if it has no
+    """How many messages the schedule makes at its instants before it is deleted; null without a
     limit."""
     jitter_ms: int
     """The message of each instant is due up to this many milliseconds later. The delay is computed
@@ -946,7 +951,7 @@ class ScheduleItem(TypedDict):
     end_at_ms: Optional[int]
     """No message is due after this instant; null if the schedule has no end."""
     limit: Optional[int]
-    """How many messages its instants make before the schedule is deleted; null if it has no
+    """How many messages the schedule makes at its instants before it is deleted; null without a
     limit."""
     jitter_ms: int
     """The message of each instant is due up to this many milliseconds later. The delay is computed
@@ -1039,11 +1044,11 @@ class QueueWorker(TypedDict):
     worker: Optional[str]
     """The name; null for all receives without one."""
     first_receive_at_ms: Optional[int]
-    """When it received for the first time since it was absent for an hour; null if it did not
-    receive in the last hour."""
+    """When it received first, after its last pause of an hour or more; null if it did not receive
+    in the last hour."""
     last_receive_at_ms: Optional[int]
     """When it received last, with or without success; null if it did not receive in the last hour.
-    While a request waits, this is when it began to wait, or last looked."""
+    While a request waits, this is when it began to wait, or last looked for messages."""
     in_flight: int
     """How many messages it received and has not settled."""
     oldest_received_at_ms: Optional[int]
