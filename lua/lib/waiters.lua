@@ -251,7 +251,7 @@ local function waiters_watch(w, at_ms)
 
   -- A daemon that is connected and silent is on a machine that was suspended or cut off, perhaps
   -- with other daemons. So one waiter of each other daemon tries, after the waiter that was called
-  -- next. The daemons that do not try are dropped together, once their watchers are late.
+  -- next. Daemons whose waiter does not try are dropped together, once their watchers are late.
   for _, member in ipairs(w.left or {}) do
     local instance = waiters_instance(member)
     if not busy[instance] and not silent[instance] and string.match(member, '^%x') and

@@ -12,7 +12,7 @@
 --@reply 0, -1 away: ended int, stopped_at text, count int, names text...
 -- ended is how many indexes were read to their end; stopped_at is the last name that was looked at
 -- in the next one ('': none). The first `count` names exist; the keys of the others do not.
--- away: the next index is not on this node (any more, or now).
+-- away: this node does not have the next index, perhaps only for a time.
 -- Errors: WRONGTYPE, CLUSTERDOWN. It takes a millisecond, or 64 names if these take longer.
 --@flags allow-cross-slot-keys
 --@reads

@@ -26,7 +26,10 @@
 --   8  ...:schedules   sorted set: id of a schedule by next_at_ms
 --                      (queues/schedules/lib_queue_schedule.lua)
 --   9  ...:waiters     its wait queue (lib/waiters.lua)
---                      ttl, by -expires_at_ms, until it has ended, or later
+--  10  ...:order, 11 ...:busy and 12 ...:groups: see queues/groups/lib_queue_groups.lua.
+--                      groups also has t<sequence> of each message with a ttl, by -expires_at_ms,
+--                      until that has passed, or later
+--  13  ...:room        the wait queue of senders (queues/room/lib_queue_room.lua)
 -- A sequence has 16 digits and is unique for ever: it starts at Redis's clock in microseconds and
 -- never falls behind it, so it also rises after the queue was deleted and made again. It is the id
 -- of a message whose sender gave none.
@@ -72,7 +75,7 @@ local queue = { touched = {}, finished = {}, planned = {}, settings = {}, droppe
   group_paused_until = 0 }
 local instant = format('%d', now)
 
--- queue_use(i): from here on the queue is the one number i of KEYS, from 0.
+-- queue_use(i): from here on the call is about queue number i of KEYS, from 0.
 local function queue_use(i)
   keys = i == 0 and KEYS or { unpack(KEYS, i * QUEUE_KEYS + 1, (i + 1) * QUEUE_KEYS) }
   queue = { touched = {}, finished = {}, planned = {}, settings = {}, dropped = 0, died = 0,
@@ -97,7 +100,7 @@ local function pause_end(paused)
   return paused == '1' and math.huge or tonumber(paused and paused > instant and paused or 0)
 end
 
--- append(list, a, b): two values behind the others.
+-- append(list, a, b): appends two values to a list.
 local function append(list, a, b)
   local n = #list
   list[n + 1], list[n + 2] = a, b

@@ -1,6 +1,6 @@
 -- budget_of(rules): what the rules `concurrency` and `rate` leave: how many messages may be handed
--- out now; the instant, in ms, at which time alone makes it more; what is stored of the rate; and
--- whether `concurrency` is what limits it.
+-- out now; the instant, in ms, from which there may be more without another change; what is stored
+-- of the rate; and whether `concurrency` sets the limit.
 local function budget_of(rules)
   local budget, opens_at, rate_stored = math.huge, math.huge, nil
   local is_concurrency_spent = false

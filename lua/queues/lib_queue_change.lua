@@ -26,8 +26,8 @@ local function ready_score(m)
   return m.priority .. format('%d', m.at)
 end
 
--- is_expired(m): whether it is past its ttl. A message in flight and a dead letter (its expires_at
--- is 0) are not dropped for that.
+-- is_expired(m): whether it is past its ttl. A message in flight is not dropped for its ttl, and a
+-- dead letter has none (its expires_at is 0).
 local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
@@ -40,7 +40,7 @@ end
 -- has_mark(m, mark): whether it has a mark. 'c': it was cancelled while in flight. 'a': another
 -- message waits for its end (on_duplicate after). The field `~<id>` of the hash has when that
 -- message is due, a newline, and its content. 'f' and 10 digits: when its first delivery began (s),
--- once that delivery has failed; until then its nonce has it.
+-- once that delivery has failed; until then the nonce has that time.
 local function has_mark(m, mark)
   return m.marks and m.marks:find(mark, 1, true) ~= nil
 end
@@ -50,12 +50,12 @@ local function id_of(m)
   return m.id ~= '' and m.id or m.seq
 end
 
--- clear_delivery(m): it is not in flight any more.
+-- clear_delivery(m): makes it a message that is not in flight.
 local function clear_delivery(m)
   m.nonce, m.ends, m.progress = NO_NONCE, NO_END, ''
 end
 
--- note_first(m): keeps when the first delivery began, which has failed.
+-- note_first(m): notes when the first delivery began, if that is the one that has failed.
 local function note_first(m)
   local since = m.receives == 1 and m.nonce:match('^%d%d%d%d%d%d%d%d%d%d')
   if since then
@@ -63,15 +63,16 @@ local function note_first(m)
   end
 end
 
--- die(m, died_at, reason): it becomes a dead letter, without a delivery or a ttl. It is kept for
--- dead_retention_ms.
+-- die(m, died_at, reason): makes it a dead letter, without a delivery or a ttl. A dead letter is
+-- kept for dead_retention_ms.
 local function die(m, died_at, reason)
   note_first(m)
   clear_delivery(m)
   m.reason, m.expires_at, m.at = reason, 0, died_at
 end
 
--- revive(m): a dead letter starts again, due now. No earlier receipt counts late.
+-- revive(m): makes a dead letter due now, as if it had not been delivered. No earlier receipt
+-- counts late.
 local function revive(m)
   m.receives, m.worker, m.reason, m.at, m.ends = 0, '', '', now, NO_END
   m.marks = m.marks:gsub('f%d+', '')

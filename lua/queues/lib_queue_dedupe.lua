@@ -28,8 +28,9 @@ local function dedupe_record(key)
   return records[key]
 end
 
--- dedupe_first(group): the first message with the dedupe id of the next message that has one: seq,
--- id, and at, when it is due, which is 0 if it is not delivered any more. nil or false without one.
+-- dedupe_first(group): takes the next message with a dedupe id, and returns the first message that
+-- had this id: its seq, its id, and at, when it is due (0: it is not delivered any more). nil or
+-- false if there was none.
 local function dedupe_first(group)
   local dedupe = queue.dedupe
   local of_id, of_group = KEYS[dedupe.next], KEYS[dedupe.next + 1]
@@ -45,7 +46,8 @@ local function dedupe_first(group)
   return first
 end
 
--- dedupe_keep(seq, id, group, at): the message that dedupe_first was called for is a first one.
+-- dedupe_keep(seq, id, group, at): keeps the message that dedupe_first was called for as the first
+-- with its dedupe id.
 local function dedupe_keep(seq, id, group, at)
   local dedupe = queue.dedupe
   local record = { seq = seq, id = id, group = group, at = at }
@@ -55,7 +57,7 @@ local function dedupe_keep(seq, id, group, at)
   end
 end
 
--- dedupe_write(): writes what was kept.
+-- dedupe_write(): writes what dedupe_keep has kept.
 local function dedupe_write()
   local dedupe, ms = queue.dedupe, setting('dedupe_ms')
   if dedupe.is_new then

@@ -1,4 +1,4 @@
--- What only waited for its time: messages that came due, and groups whose hold has ended.
+-- What only had to wait: messages that came due, and groups whose hold has ended.
 
 -- due_page(limit): the members of at most `limit` messages that came due, and their scores.
 local function due_page(limit)

@@ -69,7 +69,7 @@ local function unmark(m)
   end
 end
 
--- plan_ttl(m): plans that a message with a ttl is found once that has ended.
+-- plan_ttl(m): plans that a message with a ttl is found once its ttl has ended.
 local function plan_ttl(m)
   if m.expires_at > 0 then
     plan('ZADD', keys[GROUPS], '-' .. format('%d', m.expires_at), 't' .. m.seq)

@@ -4,8 +4,8 @@
 -- more. Call it after any change. The number at the end of a ticket is how many messages it takes.
 -- The rules of the queue decide which messages may be handed out. If `concurrency` leaves too few,
 -- the script that ends a delivery serves the waiters (`full`). A paused queue serves no waiter,
--- nor does a queue that is held for its policy; one waiter looks when that ends. One looks a second
--- after a move of dead letters began, or after now, if there are some that are to be moved.
+-- nor does a queue that is held for its policy; one waiter looks when that ends. If there are dead
+-- letters to move, one waiter looks in a second, or when they may be moved next, if that is later.
 local function serve(w)
   if not w.head then
     return
@@ -31,7 +31,7 @@ local function serve(w)
     end
     local held = redis.call('ZRANGE', keys[GROUPS], '0', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
     look_at = math.min(look_at, held[2] or math.huge)
-    local dead = rules.dead_letter_queue and redis.pcall('ZCARD', keys[DEAD]) or 0 -- something was written
+    local dead = rules.dead_letter_queue and redis.pcall('ZCARD', keys[DEAD]) or 0 -- pcall: writes were made before it
     if type(dead) == 'number' and dead > 0 then
       look_at = math.min(look_at, math.max(tonumber(redis.call('HGET', keys[QUEUE], 'move_at') or 0), now + 1000))
     end

@@ -34,8 +34,8 @@ local function store(m, body)
 end
 
 -- option_refusal(options, rules_text, seq): the outcome that refuses a send for the options behind
--- its messages: -5, the queue must exist, and does not; -2, it has no results; nil: none. With
--- `seq` the queue exists.
+-- its messages: -5, the queue must exist, and does not; -2, it has no results; nil: none. Without
+-- `seq` the queue does not exist.
 local function option_refusal(options, rules_text, seq)
   if options:find('^exists') and not seq and redis.call('EXISTS', keys[QUEUE]) == 0 then
     return -5
@@ -46,8 +46,8 @@ local function option_refusal(options, rules_text, seq)
 end
 
 -- size_refusal(options): the reply that refuses messages which may be longer than the queue allows,
--- or nil. What is stored of a message is never shorter than its text and headers. `options` are
--- those behind the messages; with "sized=<n>" no message is longer than n bytes.
+-- or nil. What is stored of a message is never shorter than its text and headers. `options` is the
+-- argument after the messages; if it has "sized=<n>", no message is longer than n bytes.
 local function size_refusal(options)
   local most = queue.rules and queue.rules.max_message_bytes
   if most and tonumber(options:match('sized=(%d+)') or math.huge) > most then

@@ -1,4 +1,4 @@
--- All that time has ended, at once.
+-- Everything whose time has ended, settled at once.
 
 -- settle_time(limit, serves_later): settles at most `limit` deliveries that have ended, moves what
 -- came due, and drops at most `limit` messages past their ttl, as settle_ended()

@@ -1,4 +1,4 @@
--- Messages past their ttl that no receive has met.
+-- Messages past their ttl that no receive has come upon.
 
 -- past_ttl(limit): the messages that only wait to be dropped, in the order in which their ttl
 -- ended, and the members of `groups` that were looked at, at most `limit`. A message in flight is

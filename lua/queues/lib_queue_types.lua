@@ -1,6 +1,6 @@
 -- Refuses keys that are not a queue's, and reads what its hash has for all messages. This module
 -- writes nothing. A script that many calls run includes this only where it needs it: each function
--- costs time whenever the script runs, the more variables it uses, the more.
+-- costs time whenever the script runs, and more if it uses many variables.
 
 -- Known after check_types(): queue.rules_text, the field `rules` of the queue's hash, and
 -- queue.rules, its table (nil: none but result_ms); queue.is_full, whether `concurrency` refused a

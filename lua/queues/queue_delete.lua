@@ -11,7 +11,7 @@ end
 if redis.call('ZCARD', keys[ROOM]) > 0 then
   waiters_wake_all(keys[ROOM], keys[ROOM], 0)
 end
-if redis.call('ZCARD', keys[WAITERS]) > 0 then -- those whose queue must exist end
+if redis.call('ZCARD', keys[WAITERS]) > 0 then -- waiters whose queue must exist end their wait
   waiters_wake_all(keys[QUEUE], keys[WAITERS], 0)
 end
 table.remove(KEYS, 9) -- the others still wait

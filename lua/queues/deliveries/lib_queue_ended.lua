@@ -16,9 +16,9 @@ local function end_delivery(m, ended_at, delay_ms, reason)
   return is_past_ttl(m) and 'expired' or 'due'
 end
 
--- backoff_ms(m): the delay before another try. The whole is base * 2^(receives - 1), at most max;
--- both are the message's or else the queue's (a base above the queue's max is its own max). The
--- delay is a random part of it, from the half to the whole ("Equal Jitter" of M. Brooker,
+-- backoff_ms(m): the delay before another try. The full delay is base * 2^(receives - 1), at most
+-- max. Both are the message's, or else the queue's; a base above the queue's max is also the max.
+-- The delay is random, from half of the full delay to all of it ("Equal Jitter" of M. Brooker,
 -- "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). The random number is made of the
 -- nonce and the sequence of the delivery that failed (Knuth's multiplicative hash: a batch has one
 -- nonce). So a script that only reads computes the same delay as the script that settles the

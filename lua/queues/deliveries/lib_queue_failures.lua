@@ -65,7 +65,7 @@ local function note_failure(m, how)
   queue.fails = true
 end
 
--- note_retries(change): plans that more or fewer messages which were delivered before are delayed.
+-- note_retries(change): plans a change of `retrying`.
 local function note_retries(change)
   if change ~= 0 then
     local f = failures()
@@ -96,7 +96,7 @@ local function failed_messages(f, kept_since)
   local stored = f.last ~= '-' and redis.call('HMGET', keys[QUEUE], f.last, f.last .. 's', f.most, f.most .. 's') or {}
   for k = 1, #stored, 2 do
     if stored[k] and stored[k + 1] and stored[k + 1]:sub(32, 32) ~= '0'
-      and (k > 1 or is_retained(f.last, stored[2], kept_since)) then -- `most` cannot be one
+      and (k > 1 or is_retained(f.last, stored[2], kept_since)) then -- `most` is not a dead letter
       list[k], list[k + 1] = seqs[(k + 1) / 2], stored[k + 1]
     end
   end

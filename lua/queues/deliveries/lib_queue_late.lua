@@ -2,8 +2,8 @@
 -- was not delivered again. The state of such a message, which has no nonce, has a mark of it in
 -- place of visible_until_ms (late_mark in queues/deliveries/lib_queue_ended.lua).
 
--- holds_group(m): whether a message may be in flight at once. In a strict queue that is the one
--- that holds its group.
+-- holds_group(m): whether a message may be in flight now. In a strict queue, only the message that
+-- holds its group may.
 local function holds_group(m)
   return m.group == '' or not queue.rules or queue.rules.order ~= 'strict'
     or redis.call('ZSCORE', keys[BUSY], m.group .. TAKEN .. place_of(m))

@@ -19,8 +19,8 @@ local function done_state(state, remembered_until, kind, result_ms)
 end
 
 -- done_item(seq, state, result): a message that is done, as an item of queues/lib_queue_item.lua.
--- Its content is a header and the result; its sequence is taken for when it was sent. nil when it
--- is not done any more.
+-- Its content is a header and the result; its sequence gives the time at which it was sent. nil
+-- when it is not done any more.
 local function done_item(seq, state, result)
   if state:sub(30, 30) ~= 'd' or state:sub(45, 57) <= instant then
     return nil

@@ -48,7 +48,7 @@ local function bring_back(seq, state, content)
   return true
 end
 
--- hold_queue(ms): plans that the queue hands out nothing for so many ms, if it has a policy.
+-- hold_queue(ms): plans that the queue, if it has a policy, hands out nothing for `ms`.
 local function hold_queue(ms)
   check_types()
   if queue.rules and queue.rules.policy then

@@ -11,8 +11,8 @@
 --@flags allow-oom
 --@idempotent proof
 --@plain
--- A delivery that keeps its progress, for no shorter time, of a message that was not cancelled, and
--- that does not hang.
+-- The delivery keeps its progress, does not end sooner than before, and does not hang. Its message
+-- was not cancelled.
 local seq, nonce, visibility_ms, progress = ARGV[1], ARGV[2], ARGV[3] + 0, ARGV[4]
 local field, instant = seq .. 's', format('%d', now)
 known = redis.call('HMGET', KEYS[QUEUE], field, 'layout', 'visibility_ms', 'full')

@@ -8,9 +8,9 @@
 --       queue_delivery_acknowledge
 --@reply 1: id text, is_dead int, at_ms int
 --@reply -1 stale, -2 cancelled
--- at_ms is due_ms (0: dropped), or died_at_ms if is_dead is 1, or 2: the queue has a
--- dead_letter_queue. stale: the delivery is no longer
--- current. cancelled: its message was cancelled, and is gone.
+-- is_dead is 1 if the message is dead, 2 if the queue then has a dead_letter_queue, else 0. at_ms
+-- is died_at_ms, or due_ms (0: dropped). stale: the delivery is no longer current. cancelled: its
+-- message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
 --@idempotent

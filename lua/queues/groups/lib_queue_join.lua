@@ -22,7 +22,7 @@ local function join_groups(joining, drops, ready, blocked, marks)
       end
       of_group[group] = g
     end
-    if not g.head and not g.is_held and not g.waits then -- it is the head
+    if not g.head and not g.is_held and not g.waits then -- this message is the head
       g.head, g.is_new = place, true
       heads[#heads + 1] = group
     elseif g.is_new and place:byte() < g.head:byte() then -- a better one of this batch

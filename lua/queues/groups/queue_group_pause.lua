@@ -6,7 +6,7 @@
 --@reply -1 absent
 --@again -2 unsettled: settled int
 --@first queue_settle
--- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
+-- group is the group after the change. absent: the queue does not exist; nothing is changed.
 -- unsettled: nothing is changed.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 local group, pause_ms, settled = ARGV[1], tonumber(ARGV[2]), ARGV[3]

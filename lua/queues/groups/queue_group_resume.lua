@@ -3,7 +3,7 @@
 -- ARGV  1 group
 --@reply 1 resumed, 0 unchanged: group [queue_group]
 --@reply -1 absent
--- The group is as it is afterwards. absent: the queue does not exist.
+-- group is the group after the change. absent: the queue does not exist.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@flags allow-oom
 local group = ARGV[1]

@@ -18,8 +18,8 @@ local function receive_rules()
   return (queue.rules or queue.group_paused_until > 0) and redis.call('ZCOUNT', keys[GROUPS], '0', instant) > 0
 end
 
--- receive_look(number): reads the queue, and whether it has more to do than hand out messages.
--- `known` has what the plain block has read.
+-- receive_look(number): reads the queue, and finds out whether there is more to do than to hand out
+-- messages. `known` has what the plain block has read.
 local function receive_look(number)
   local seen = known or {}
   local settings = seen.settings or redis.call('HMGET', keys[QUEUE], 'paused', 'visibility_ms', 'trim_at',
@@ -145,8 +145,9 @@ local function receive_group(name)
   return g
 end
 
--- receive_round(round): what the groups of a round have blocked at its priority, in turn. Each
--- gives its share of the rest of the reply. Returns that page and the next round, nil at the end.
+-- receive_round(round): a page of the blocked messages that the groups of a round have at its
+-- priority, in turns. Each group has an equal share of the room that is left in the reply. Also
+-- returns the next round, nil at the end.
 local function receive_round(round)
   local each = math.ceil((request.last_count - request.reply[1]) / #round)
   local rows, going = {}, { priority = round.priority }
@@ -172,7 +173,7 @@ local function receive_round(round)
   return page, going[1] and going or nil
 end
 
--- receive_expired(m): a message past its ttl is not handed out, and goes.
+-- receive_expired(m): a message past its ttl is not handed out, but dropped.
 local function receive_expired(m)
   queue.gone, queue.dropped_ids, queue.ended = queue.gone or {}, queue.dropped_ids or {}, queue.ended or {}
   append(queue.gone, m.seq, m.seq .. 's')
@@ -287,8 +288,8 @@ local function receive_row(page, at)
 end
 
 -- receive_page(page, from_order, met): takes the messages of a page until the reply is full. `met`
--- are groups with more messages at this priority. Returns them, and where the page was cut, because
--- of them, or nil.
+-- are groups with more messages at this priority. Returns these groups, and where the page was cut
+-- because of them (nil: it was not cut).
 local function receive_page(page, from_order, met)
   local at = 1
   while page[at] and request.has_room and not request.is_full do
@@ -430,7 +431,7 @@ local function receive_write_groups()
   end
 end
 
--- receive_write_done(): the messages of a reply that are acknowledged at once.
+-- receive_write_done(): writes that the messages of the reply are acknowledged at once.
 local function receive_write_done()
   local states, result_ms = queue.states, queue.result_ms or 0
   queue.gone, queue.ended = queue.gone or {}, queue.ended or {}
@@ -505,8 +506,8 @@ local function receive_write()
   end
 end
 
--- receive_wait(): the ticket of the request joins the wait queue, or leaves it, and waiters are
--- served with what is left.
+-- receive_wait(): has the ticket of the request join or leave the wait queue, and serves waiters
+-- with the messages that are left.
 local function receive_wait()
   local reply = request.reply
   local waits_on = request.ticket ~= '' and request.wait_ms > 0 and reply[1] == 0 and reply[3] == 0

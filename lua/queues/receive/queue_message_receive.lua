@@ -14,8 +14,8 @@
 --@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
 -- queue int
--- The outcome is how many messages were taken. more is 1 when none was taken but the bound on work
--- was reached: call again. To it is added twice the number, from 1, of the first queue whose dead
+-- The outcome is how many messages were taken. more is a sum: 1 when none was taken but the bound
+-- on work was reached: call again; and twice the number, from 1, of the first queue whose dead
 -- letters may be moved (queue_letters_claim). look_at_ms is when a ticket that still waits should
 -- try again (-1: when it is notified). If the queues decide, it is instead the longest wait_ms that
 -- they have (-1: none), for which the request may wait with a ticket. queue is counted from 0.
@@ -57,8 +57,8 @@
 --@flags allow-oom
 --@idempotent proof
 --@plain
--- Small messages of one queue without rules and other waiters, in which no instant has come.
--- `known` is what was read.
+-- Small messages of one queue that has no rules and no other waiters, while nothing came due or
+-- ended. `known` is what was read.
 local most, visibility_ms, nonce, done, ticket, worker = ARGV[1], ARGV[2] + 0, ARGV[3], ARGV[4], ARGV[5], ARGV[9] or ''
 local existence = ARGV[8] or ''
 local is_one = not KEYS[QUEUE_KEYS + 1] and most ~= '0' and done ~= '1' and existence == ''

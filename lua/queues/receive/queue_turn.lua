@@ -6,7 +6,7 @@
 -- deliveries [queue_delivery]...
 -- acknowledged is how many acknowledgements had an effect. outcomes has a digit for each delivery,
 -- as queue_delivery_settle returns it. The others are as queue_message_receive returns them.
--- Errors: WRONGTYPE. The deliveries may have ended; to acknowledge them again is harmless.
+-- Errors: WRONGTYPE. The deliveries may have ended; acknowledging them again is harmless.
 --@flags allow-oom
 --@steps
 local ends, last = ARGV[1], ARGV[2] + 2
@@ -14,7 +14,7 @@ steps = { { ends, unpack(ARGV, 3, last) }, { 'queue_message_receive', unpack(ARG
 --@operation
 local ended, received = replies[1], replies[2]
 local acknowledged, outcomes = ended[1], table.concat(ended, '', 3)
-if not ended[3] then -- of queue_delivery_acknowledge: once more, stale, cancelled
+if not ended[3] then -- of queue_delivery_acknowledge: repeated, stale, cancelled
   acknowledged, outcomes = math.max(ended[1], 0), ended[1] >= 0 and '1' or ended[1] == -1 and '0' or '4'
 end
 table.insert(received, 5, acknowledged)

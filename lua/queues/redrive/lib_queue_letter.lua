@@ -9,20 +9,20 @@ local function split_body(body)
   return dead_from or '', others or rest
 end
 
--- join_body(parts, rest): the parts in front of that rest.
+-- join_body(parts, rest): puts such parts before such a rest.
 local function join_body(parts, rest)
   return parts .. ((parts == '' or rest:sub(1, 1) == '\t') and '' or '\t=') .. rest
 end
 
--- body_from(queue_name, m): the body of a dead letter that leaves the queue of that name, which is
--- percent-encoded. An earlier queue is replaced.
+-- body_from(queue_name, m): the body of a dead letter that leaves the queue of that name
+-- (percent-encoded). It names this queue in place of an earlier one.
 local function body_from(queue_name, m)
   local _, rest = split_body(body_of(m.content))
   return join_body('\tf' .. queue_name .. ' ' .. m.seq, rest)
 end
 
 -- ready_body_from(queue_name, to, m): the body of a message that leaves the queue, and did not die
--- there. In the queue in which it died, that is not named any more.
+-- there. If it returns to the queue in which it died, it does not name that queue any more.
 local function ready_body_from(queue_name, to, m)
   local dead_from, rest = split_body(body_of(m.content))
   if dead_from:match('^\tf([^ ]*)') == to then
@@ -31,9 +31,9 @@ local function ready_body_from(queue_name, to, m)
   return join_body('\tm' .. queue_name .. ' ' .. m.seq .. dead_from, rest)
 end
 
--- letter_there(id, origin): what the queue, which gets a message with that id and that origin, has
--- or remembers of the id: nil for nothing, 'moved' for this message, 'taken' otherwise. A message
--- that only waits to be dropped is dropped.
+-- letter_there(id, origin): whether the queue that gets a message has or remembers its id: nil if
+-- not, 'moved' if by this message, which has that origin, 'taken' otherwise. A message that only
+-- waits to be dropped is dropped.
 local function letter_there(id, origin)
   local m, state = find(id)
   if m and state == 'expired' then
@@ -52,8 +52,8 @@ local function expiry_here()
   return ttl_ms and now + ttl_ms or 0
 end
 
--- letters_room(): how many dead letters the queue takes by a dead_letter_queue: as many as its
--- max_messages leaves room for; none if it does not exist, since a letter makes no queue.
+-- letters_room(): how many dead letters the queue accepts as a dead_letter_queue: as many as its
+-- max_messages leaves room for; none if it does not exist, since a move creates no queue.
 local function letters_room()
   if read_store().is_made then
     return 0

@@ -1,7 +1,7 @@
 -- queue_letters_remove: removes dead letters that another queue has now, if they are still the
 -- same dead letters.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
--- ARGV  1 '1': no letter is left, so that the next one may move at once (queue_letters_claim); else
+-- ARGV  1 '1': no letter is left, so the next letter may move at once (queue_letters_claim); else
 --       '', 2... two per letter: sequence, died_at_ms
 --@reply 0..
 -- The outcome is how many were removed.

@@ -1,7 +1,7 @@
 -- queue_letters_store: stores dead letters of a queue in another slot, as queue_redrive_to does.
--- They leave the other queue afterwards (queue_letters_remove). If they do not, since the daemon
--- died, the next move stores none twice: a message with the id of the letter names its queue and
--- its sequence there.
+-- They leave the other queue afterwards (queue_letters_remove). If the daemon dies before that, the
+-- next move stores none twice: the message with the letter's id names the queue and the sequence
+-- that it came from.
 -- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/made.lua)
 -- ARGV  1 interval_ms, 2 how many moved before, 3 the name of the other queue, percent-encoded, 4
 --       '1': only as many as letters_room() admits, and their ttl_ms begins; 'ready': they are

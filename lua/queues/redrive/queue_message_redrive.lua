@@ -17,8 +17,8 @@ end
 local fields = states
 states = redis.call('HMGET', keys[QUEUE], unpack(fields))
 
--- is_sequence(seq): an id may be any text, and with an 's' it may be the name of another field of
--- the hash.
+-- is_sequence(seq): whether an id is a sequence. Any other id, with an 's' after it, may be the
+-- name of another field of the hash.
 local function is_sequence(seq)
   return #seq == 16 and not seq:find('%D')
 end
@@ -57,7 +57,7 @@ local total, is_redriven = 0, {}
 for i, id in ipairs(ARGV) do
   local m = not is_redriven[id] and dead_letter(seqs[i], id, states[i])
   if m then
-    is_redriven[id] = true -- a second time, it would be there twice
+    is_redriven[id] = true -- so that it is not redriven twice
     revive(m)
     m.at = now + total * interval_ms
     put_due(m)

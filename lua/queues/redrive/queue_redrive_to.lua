@@ -9,12 +9,12 @@
 --       many at most, 3 the name of the queue, percent-encoded, 4 '1': for its setting
 --       dead_letter_queue (queue_letters_claim): only as many as letters_room() admits, and the
 --       ttl_ms of the other queue begins; else '', 5... the ids, at most 100, in place of 2; then
---       how many the steps before left since the other queue has their id, and the part: how many
---       they moved, a dot, and where they ended
+--       how many letters the steps before left, since the other queue has their ids, and the part:
+--       how many they moved, a dot, and where they ended
 --@again 2 more, 0 settled: left int, step text
 --@reply 1 finished, -1 nothing, 3 full: queue_step, duplicates int
--- queue_purge explains the outcomes. full: there is no room for more. A step
--- settles at most 250, or moves at most 1000 and 4 MiB of bodies, and ends after a millisecond.
+-- queue_purge explains the outcomes. full: there is no room for more. A step settles at most 250,
+-- or moves at most 1000 and 4 MiB of bodies, and ends after a millisecond.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@idempotent parts
 local interval_ms, most, name, is_setting = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
@@ -24,8 +24,8 @@ before, at = tonumber(before), tonumber(at)
 local STEP_MOST, FIRST_ID = 1000, 5
 local total, bytes, has_ids = before, 0, #ARGV >= FIRST_ID
 
--- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
--- and the wait queues of both are read before anything is written.
+-- use(i): from here on the call is about queue number i: 0 has the dead letters, 1 is the other
+-- one. The types and the wait queues of both are read before anything is written.
 local waiting, stored, room = {}, nil, math.huge
 local function use(i)
   queue_use(i)

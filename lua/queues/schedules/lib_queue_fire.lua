@@ -28,8 +28,8 @@ local function is_undone(s)
 end
 
 -- make_message(id, s, at, due, missed, more): stores a message for the instant `at` that is due at
--- `due`, or after the queue's delay_ms from then; `more` is JSON text that is added to its
--- `schedule`. The queue's ttl_ms counts from `due` too, so that no jitter outlasts it. Returns its
+-- `due`, or the queue's delay_ms later. `more` is JSON text that is added to its `schedule`. The
+-- queue's ttl_ms counts from `due` too, so that it does not end during the jitter. Returns its
 -- sequence.
 local function make_message(id, s, at, due, missed, more)
   local headers, body = redis.call('HGET', keys[QUEUE], '=' .. id):match('^([^\t]*)\t(.*)$')
