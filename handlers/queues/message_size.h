@@ -1,12 +1,12 @@
-/* message_size: the bytes of a message that is sent, for queues with max_message_bytes. */
+/* message_size: the size of messages that are sent, for queues with max_message_bytes. */
 #ifndef PATTERND_QUEUE_MESSAGE_SIZE_H
 #define PATTERND_QUEUE_MESSAGE_SIZE_H
 
 #include "common/handler.h"
 
 /*
- * Returns the bytes of the body, of a string without quotes and escapes, and of the names and
- * values of headers. If they cannot be above `most`, it may return more, but not above `most`.
+ * Returns how many bytes the body and the names and values of the headers have. A string counts
+ * without quotes and escapes, unless the message has at most `most` bytes even with them.
  */
 size_t queue_message_size(struct request *req, const struct queue_message_send_messages_item *m, size_t most);
 

@@ -61,8 +61,8 @@ void queue_call_late(struct call *c, bool late);
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 
 /*
- * Starts a call of queue_get which settles nothing: it counts what time has ended as well as a
- * script can that only reads.
+ * Starts a call of queue_get that settles nothing. Deliveries and messages whose time has ended are
+ * counted as exactly as a script that only reads can count them.
  */
 struct call *queue_look(struct request *req, struct text queue);
 
@@ -70,8 +70,9 @@ struct call *queue_look(struct request *req, struct text queue);
 void queue_answer_no_message(struct request *req, struct text queue, struct text id);
 
 /*
- * Returns the max_receives of a request as it is stored. For 0, which means never, that is a number
- * that no message reaches. So scripts, also of older daemons, compare it as any other.
+ * Returns the max_receives of a request as it is stored. 0 means never, and is stored as a number
+ * that no message reaches. So all scripts, even scripts of older daemons, compare it like any other
+ * number.
  */
 #define QUEUE_NEVER_DEAD INT64_C(999999999999)
 int64_t queue_most_receives(int64_t max_receives);

@@ -185,7 +185,7 @@ int64_t queue_state_received_at_ms(struct text state)
 	return state.len >= NONCE_DIGITS ? cut_number(&state, SECONDS_DIGITS) * 1000 : 0;
 }
 
-/* Its marks have it once that has failed. */
+/* The marks have the instant once the first delivery has failed. */
 int64_t queue_first_received_at_ms(const struct queue_message *m)
 {
 	const char *mark = m->marks.len ? memchr(m->marks.at, 'f', m->marks.len) : NULL;
@@ -204,7 +204,10 @@ struct queue_delivered queue_delivered_of(struct arena *arena, const struct repl
 
 	if (!sequence.len || !read_state(&m, reply_text(r, at + QUEUE_DELIVERED_STORED_STATE)))
 		return (struct queue_delivered){ 0 };
-	/* In flight again, it has the worker of that delivery, and the reason of the one before. */
+	/*
+	 * While the message is in flight again, its worker is the present one, its reason an
+	 * earlier one.
+	 */
 	bool has_worker = !has_failed || *m.nonce.at == '-';
 	return (struct queue_delivered){
 		.id = m.id.len ? m.id : sequence,

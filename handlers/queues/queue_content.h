@@ -94,7 +94,9 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 /* Returns the sequence of a sent message, whose id was `given`, from its item of the reply. */
 struct text queue_sent_sequence(const struct reply *item, struct text given);
 
-/* Returns the queue in which the message of a content died; no text if it did not. */
+/*
+ * Returns the queue in which the message of a content died before it moved; absent if it did not.
+ */
 struct text queue_dead_from(struct arena *arena, struct text content);
 
 /*

@@ -7,7 +7,7 @@
 
 enum {
 	PAUSED_MS = 3600000, /* a queue that waits for so long was perhaps paused and forgotten */
-	FAILING_ALL = 3,     /* deliveries of late, while none was acknowledged */
+	FAILING_ALL = 3,     /* recent deliveries that failed, while none was acknowledged */
 	FAILING_ONE = 5,     /* deliveries of one message */
 	SHOWN_ID = 100,      /* bytes of an id */
 };
@@ -39,7 +39,10 @@ static int shown_id(struct text id)
 	return (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID);
 }
 
-/* Work that fails, before its messages are dead letters: most of it, or one message of many. */
+/*
+ * Finds work that fails before its messages are dead letters: most deliveries, or all of one
+ * message.
+ */
 static void find_failing(struct json_out *o, const struct state *t)
 {
 	char reason[FINDING_DETAIL_BYTES];
@@ -60,7 +63,7 @@ static void find_failing(struct json_out *o, const struct state *t)
 			    t->most.id.at, t->most.receives, reason_of(&t->most, reason, sizeof(reason)));
 }
 
-/* A worker that extends a delivery for ever, and which others may wait for. */
+/* Finds a worker that keeps extending one delivery, for which other messages may wait. */
 static void find_hanging(struct json_out *o, const struct state *t, int64_t blocked)
 {
 	int64_t since_at_ms = t->hanging.received_at_ms;

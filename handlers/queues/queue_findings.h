@@ -1,5 +1,5 @@
 /*
- * queue_findings: how the deliveries of a queue have ended of late, and what needs a person. It
+ * queue_findings: how the deliveries of a queue have ended recently, and what needs a person. It
  * must not know settings.
  */
 #ifndef PATTERND_QUEUE_FINDINGS_H

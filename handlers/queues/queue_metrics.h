@@ -13,8 +13,8 @@ enum queue_event { QUEUE_SENT, QUEUE_RECEIVED, QUEUE_ACKNOWLEDGED, QUEUE_REJECTE
 void queue_metrics_count(const struct request *req, struct text queue, enum queue_event event, size_t n);
 
 /*
- * A client asked for messages of the queue. Its figures are measured from now on, even if it is
- * empty.
+ * Call it when a client asks for messages of the queue. The figures of the queue are measured from
+ * then on, even if it is empty.
  */
 void queue_metrics_seen(struct text queue);
 

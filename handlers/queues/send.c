@@ -168,7 +168,7 @@ static void on_settled(struct request *req, const struct reply *r)
 	send(req);
 }
 
-/* The ttl_ms, or the delay, may be the queue's; what the message gave is named. */
+/* The ttl_ms or the delay may be the queue's: the problem names a member that the message has. */
 static void answer_past_ttl(struct request *req, int64_t index)
 {
 	const struct queue_message_send_input *in = req->input;
@@ -229,8 +229,8 @@ static void on_attempted(struct request *req, const struct reply *r)
 }
 
 /*
- * Adds the last argument, if the request has an option for it, and sends the call. `sized`: 0, or
- * how many bytes no message exceeds.
+ * Adds the last argument, if the request has an option for it, and sends the call. `sized`: how
+ * many bytes no message exceeds; 0: not known.
  */
 static void send_off(struct request *req, struct call *c, int64_t sized)
 {
@@ -251,8 +251,8 @@ static void send_off(struct request *req, struct call *c, int64_t sized)
 }
 
 /*
- * False: the request was answered. A dedupe id is only for sends that leave earlier messages as
- * they are: another script runs the others.
+ * Checks dedupe ids: only a send that changes no earlier message may have one, since another script
+ * does the others. False: the request was answered.
  */
 static bool check_dedupe(struct request *req, const struct queue_message_send_messages_item *messages, size_t count,
 			 bool any_supersedes)
@@ -342,13 +342,13 @@ static void send_sized(struct request *req, int64_t sized)
 	}
 }
 
-/* Called again whenever there may be room, also once what time has ended is settled. */
+/* Called again whenever there may be room, also after queue_settle. */
 static void send(struct request *req)
 {
 	send_sized(req, 0);
 }
 
-/* What is stored of a message was above `most`; what counts may be less. */
+/* A message as it is stored was above `most`; the bytes that count may be fewer. */
 static void measure(struct request *req, int64_t most)
 {
 	const struct queue_message_send_input *in = req->input;

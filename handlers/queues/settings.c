@@ -42,15 +42,15 @@ static bool answer_refused(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_PUT_TTL_WITHIN_DELAY) {
 		answer_field_problem(req, P_INVALID_VALUE, "/ttl_ms",
 				     "would be %" PRId64 ", not above the delay_ms of %" PRId64
-				     ", so that messages end before they are due; change both",
+				     ", so messages would expire before they are due; change both",
 				     reply_int(r, QUEUE_PUT_TTL_MS), reply_int(r, QUEUE_PUT_DELAY_MS));
 		return true;
 	}
 	if (reply_outcome(r) == QUEUE_PUT_MANY_ANNOTATIONS) {
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/annotations",
-			"would be %" PRId64 " with %" PRId64
-			" bytes of names and values; 64 with 32768 bytes are allowed; remove some with null",
+			"would be %" PRId64 " annotations with %" PRId64
+			" bytes of names and values; at most 64 with 32768 bytes are allowed; remove some with null",
 			reply_int(r, QUEUE_PUT_COUNT), reply_int(r, QUEUE_PUT_BYTES));
 		return true;
 	}
@@ -97,7 +97,7 @@ static void call_policy(struct call *c, bool has, bool reset, struct text name, 
 	call_text(c, has ? key : reset ? TEXT("-2") : TEXT("-1"));
 }
 
-/* Sends the name after a '=': it may look like a number. */
+/* Sends the name after a '=', since a name may look like a number. */
 static void call_letters(struct request *req, struct call *c, struct text name, bool reset)
 {
 	call_text(c, name.at ? arena_join(&req->arena, (struct text[]){ TEXT("="), name }, 2)
@@ -109,7 +109,7 @@ static bool check_letters(struct request *req, struct text queue, struct text to
 {
 	if (to.at && text_equal(queue, to))
 		answer_field_problem(req, P_INVALID_VALUE, "/dead_letter_queue",
-				     "is the queue itself, in which a dead letter stays without this setting");
+				     "is the queue itself; name another one, or omit it so that dead letters stay");
 	else
 		return true;
 	return false;
@@ -167,7 +167,8 @@ static void on_put_policy(struct request *req, const struct allowance *a)
 }
 
 /*
- * A queue has no entity tag that another value than * could name. False: the request was answered.
+ * Checks If-None-Match: a queue has no entity tag, so only * is allowed. False: the request was
+ * answered.
  */
 static bool check_condition(struct request *req)
 {
@@ -227,7 +228,7 @@ static void patch(struct request *req)
 		       : in->dedupe_scope || in->reset_dedupe_scope       ? "queue"
 									  : "-1");
 	call_change(c, in->has_max_message_bytes, in->reset_max_message_bytes, in->max_message_bytes);
-	call_int(c, 0); /* it may exist */
+	call_int(c, 0); /* the queue may exist */
 	annotations_call(req, c,
 			 in->reset_annotations ? ANNOTATIONS_REPLACED
 			 : in->has_annotations ? ANNOTATIONS_MERGED

@@ -127,11 +127,12 @@ TEST(bounds)
 	snprintf(body, sizeof(body), "{\"annotations\":{\"%.*s\":\"1\"}}", KEY_MOST + 1, name);
 	assert_out_of_range(queue("PUT", body), "/annotations/nnn");
 	/* A PATCH adds to those that are there. */
-	assert_out_of_range(queue("PATCH", "{\"annotations\":{\"more\":\"\"}}"), "would be 65 with 32772 bytes");
+	assert_out_of_range(queue("PATCH", "{\"annotations\":{\"more\":\"\"}}"),
+			    "would be 65 annotations with 32772 bytes");
 	assert_status(queue("PATCH", "{\"annotations\":{\"a00\":null,\"more\":\"\"}}"), 200);
 	assert_out_of_range(queue("PATCH", body_of("m", 1, 516, 0)), "would be 65");
 	assert_status(queue("PATCH", "{\"annotations\":{\"a01\":null}}"), 200);
-	assert_out_of_range(queue("PATCH", body_of("m", 1, 1021, 0)), "would be 64 with 32769 bytes");
+	assert_out_of_range(queue("PATCH", body_of("m", 1, 1021, 0)), "would be 64 annotations with 32769 bytes");
 	assert_status(queue("PATCH", body_of("m", 1, 1020, 0)), 200);
 	/* A refusal changes nothing else. */
 	assert_out_of_range(queue("PATCH", "{\"max_receives\":3,\"annotations\":{\"z\":\"\"}}"), "would be 65");

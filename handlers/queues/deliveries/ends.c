@@ -259,7 +259,7 @@ void queue_end_await_sent(struct request *req, struct text given, const struct r
 	w->deliver_at_ms = reply_int(item, QUEUE_SENT_DELIVER_AT_MS);
 	req->has_effect = true; /* problems of the wait must report it */
 	keep_sequence(w, queue_sent_sequence(item, given));
-	if (w->outcome == QUEUE_SENT_KEPT) { /* by its dedupe id, it may have another id, or none that is known */
+	if (w->outcome == QUEUE_SENT_KEPT) { /* the kept message may have another id, or an unknown one */
 		struct text id = reply_text(item, QUEUE_SENT_ID);
 		size_t len = id.len < ID_BYTES ? id.len : ID_BYTES;
 		memcpy(w->kept, id.at, len);

@@ -18,7 +18,7 @@
 
 enum queue_ending { QUEUE_ACKNOWLEDGE, QUEUE_COMPLETE, QUEUE_REJECT };
 
-/* The numbers of the script. UNANSWERED: the call for the queue got no reply. */
+/* The outcomes, as the script numbers them. UNANSWERED: the call for the queue got no reply. */
 enum queue_settled {
 	SETTLED_NOT_CURRENT,
 	SETTLED_ACKNOWLEDGED,

@@ -92,9 +92,9 @@ static bool begin_wait(struct request *req, int64_t ms)
 }
 
 /*
- * Begins to wait as a queue is set, and attempts again, if the request left that to the queues. A
- * body that is too large to keep does not wait: the request did not ask for it. False: the request
- * must be answered.
+ * If the request leaves the wait to its queues, begins to wait for their wait_ms, and attempts
+ * again. A request whose body is too large to keep does not wait, since it did not ask to. False:
+ * the request must be answered.
  */
 static bool waits_as_set(struct request *req)
 {
@@ -196,8 +196,8 @@ static void note_worker(struct request *req)
 }
 
 /*
- * Moves the dead letters of the queue that `more` names, from 1, if it names one. Returns whether
- * the script reached its limit of work.
+ * Moves the dead letters of the queue that `more`, from the script's reply, names, if any. Returns
+ * whether the script reached its limit of work.
  */
 static bool move_letters(const struct receive_order *order, int64_t more)
 {

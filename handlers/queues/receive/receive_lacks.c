@@ -51,7 +51,7 @@ bool receive_lacks_all(const struct receive_lacks *l)
 	return true;
 }
 
-/* The problem of the first queue; but a call that may have had an effect comes first. */
+/* Answers the problem of the first queue, unless the call of another one may have had an effect. */
 void receive_lacks_answer(struct request *req, const struct receive_lacks *l)
 {
 	const struct receive_lack *first = &l->of[0];

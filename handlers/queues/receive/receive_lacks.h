@@ -17,7 +17,7 @@ struct receive_lack {
 
 /* Part of a receive. It is small, since a request that waits keeps it. */
 struct receive_lacks {
-	struct receive_lack *of; /* of each queue in the present attempt; NULL: nothing lacks */
+	struct receive_lack *of; /* of each queue in the present attempt; NULL: each could be received from */
 	uint16_t count;          /* of queues */
 	uint16_t unknown;        /* bits: a call of any attempt got no reply, and may have taken messages */
 };
@@ -34,7 +34,7 @@ void receive_lacks_note_policies(struct request *req, struct receive_lacks *l, c
 bool receive_lacks_some(const struct receive_lacks *l);
 /* Returns true if it could receive from no queue. */
 bool receive_lacks_all(const struct receive_lacks *l);
-/* Answers then. */
+/* Answers the request then. */
 void receive_lacks_answer(struct request *req, const struct receive_lacks *l);
 
 /* Writes `unanswered`, unless it is empty. */

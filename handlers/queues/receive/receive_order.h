@@ -15,7 +15,7 @@ struct receive_order {
 	uint16_t at; /* the queue that is asked now; those before it had no more messages */
 	int32_t limit, visibility_ms;
 	int32_t wait_ms;       /* -1: the queues decide, and the first attempt does not wait */
-	int32_t queue_wait_ms; /* the longest that a queue allows then, once they were asked */
+	int32_t queue_wait_ms; /* the longest wait_ms of the queues, once they were asked */
 	bool names_queue;      /* each message names its queue */
 	bool has_visibility_ms, acknowledge;
 	/*

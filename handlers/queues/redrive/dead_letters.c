@@ -7,10 +7,10 @@
 #include "queues/queue_call.h"
 #include "queues/redrive/move.h"
 
-/* MOVES_MOST queues at once; a reply begins the move of another queue later. */
+/* At most MOVES_MOST moves are under way; beyond that, a later reply of a queue begins its move. */
 enum { MOVES_MOST = 64, LETTERS_MOST = 100000, LOG_EVERY_US = 60000000 };
 
-/* The move of a queue that is under way: a request without a client, and then another one. */
+/* A move that is under way: requests without a client, one after the other. */
 struct move {
 	struct move *next;
 	bool looks_again; /* a reply reported more dead letters */
@@ -51,7 +51,7 @@ static void remove_move(struct move *m)
 	free(m);
 }
 
-/* A queue that cannot be asked is tried again by a later reply; operators see why. */
+/* A later reply tries again; the line shows operators why the letters stay. */
 static void log_failed(const struct move *m, const struct call *failed)
 {
 	static int64_t logged_us;
@@ -59,8 +59,8 @@ static void log_failed(const struct move *m, const struct call *failed)
 	if (logged_us && loop_now_us() - logged_us < LOG_EVERY_US)
 		return;
 	logged_us = loop_now_us();
-	log_event(LOG_WARN, "dead_letters_stay", "the dead letters of queue '%s' do not move to queue '%s': %s",
-		  m->queue, m->to, call_problem_text(failed));
+	log_event(LOG_WARN, "dead_letters_stay", "dead letters of queue '%s' cannot move to queue '%s': %s", m->queue,
+		  m->to, call_problem_text(failed));
 }
 
 static void on_moved(struct request *req, struct queue_move *letters)

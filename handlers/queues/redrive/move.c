@@ -3,7 +3,7 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 
-/* Of one request between slots. PAGE: letters of one step. */
+/* The bounds of one request between slots. A step moves at most PAGE letters. */
 enum { LETTERS_MOST = 1000, BYTES_MOST = 4 << 20, PAGE = 100 };
 
 static void read_page(struct request *req, struct queue_move *m);
@@ -59,7 +59,7 @@ static bool has_outcome(const struct queue_move *m, char outcome)
 	return m->outcomes.len && memchr(m->outcomes.at, outcome, m->outcomes.len);
 }
 
-/* Its client may have left: what was stored was removed nevertheless, and nothing more is moved. */
+/* If the client has left, what was stored was still removed here, and nothing more moves. */
 static bool is_continued(struct request *req, const struct queue_move *m)
 {
 	return !m->is_last && !has_outcome(m, LETTER_FULL) && m->moved < m->limit &&

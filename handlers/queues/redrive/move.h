@@ -2,9 +2,9 @@
  * move: moves dead letters of a queue into another one, for a redrive and for dead_letters.c.
  *
  * Within a slot one script moves them (lua/queues/redrive/queue_redrive_to.lua). Between slots each
- * hundred takes three: queue_letters_read, queue_letters_store and queue_letters_remove. If the
- * daemon dies between the last two, they are in both queues until the next move, which stores none
- * twice while the other queue has or remembers its id.
+ * hundred letters takes three scripts: queue_letters_read, queue_letters_store and
+ * queue_letters_remove. If the daemon dies between the last two, the letters are in both queues
+ * until the next move. It stores no letter twice while the other queue has or remembers its id.
  */
 #ifndef PATTERND_QUEUE_MOVE_H
 #define PATTERND_QUEUE_MOVE_H
@@ -26,7 +26,7 @@ struct queue_move {
 	bool is_cut;         /* a bound of one request was reached, and more letters may follow */
 	struct call *failed; /* the call that got no reply, with what was done before it; else NULL */
 
-	int64_t place; /* between slots: letters or ids that are behind it */
+	int64_t place; /* between slots: how many letters, or ids, it has passed */
 	size_t bytes;  /* of contents */
 	bool is_last;
 	size_t count; /* of the letters below */

@@ -4,7 +4,9 @@
 #include "queues/queue_content.h"
 #include "queues/redrive/move.h"
 
-/* The bounds of one request; PAGE: messages of one receive, which are in flight for MOVE_MS. */
+/*
+ * The bounds of one request. It receives PAGE messages at a time, which are in flight for MOVE_MS.
+ */
 enum { MESSAGES_MOST = 1000, BYTES_MOST = 4 << 20, PAGE = 100, MOVE_MS = 60000 };
 
 /* A message that was received. */
@@ -223,13 +225,13 @@ static bool check(struct request *req, const struct queue_redrive_input *in)
 {
 	if (req->asked.idempotency_key.at)
 		answer_field_problem(req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
-				     "cannot be kept for messages that are ready, which move in several steps");
+				     "is not possible with the state ready, whose messages move in several steps");
 	else if (!in->to.at && !in->to_source)
 		answer_field_problem(req, P_MISSING_FIELD, "/to",
 				     "is required with the state ready, unless to_source is true");
 	else if (in->to.at && text_equal(in->to, in->name))
 		answer_field_problem(req, P_INVALID_VALUE, "/to",
-				     "is the queue itself, in which the messages are ready");
+				     "is the queue itself; name another one, or set to_source");
 	else
 		return true;
 	return false;

@@ -10,7 +10,7 @@ static const struct cron_field {
 	const char *noun;
 	int first, last;            /* the range of values that may be written */
 	int count;                  /* number of values in the mask; 7 is Sunday as well as 0 */
-	const char *names, *others; /* others: what else an element may be, as in a message */
+	const char *names, *others; /* others: what else an element may be, in the words of the problem */
 } fields[FIELDS] = {
 	{ "minute", 0, 59, CRON_MINUTES, "", "" },
 	{ "hour", 0, 23, CRON_HOURS, "", "" },
@@ -55,7 +55,10 @@ static bool may_be_special(const struct cron_field *f)
 	return *f->others;
 }
 
-/* Whether the text ends with this letter, small or not, behind something else. Cuts it off. */
+/*
+ * Cuts this letter, in either case, off the end of a longer text. False: the text does not end with
+ * it.
+ */
 static bool cut_last(struct text *t, char letter)
 {
 	bool ends = t->len > 1 && (t->at[t->len - 1] | ' ') == letter;
@@ -93,7 +96,7 @@ static int special_weekday(struct text t)
 	return day < 0 || number < 0 ? -1 : OF_WEEKDAY + day % CRON_WEEKDAYS * CRON_OF_WEEKDAY + number - 1;
 }
 
-/* Whether the element has L, W or #. Sets it in the longer part of the mask. */
+/* True if the element has L, W or #, which is then set in the longer part of the mask. */
 static bool set_special(const struct cron_field *f, struct text text, char *more)
 {
 	int place = !text.at || !may_be_special(f) ? -1
@@ -250,7 +253,7 @@ static bool is_nearest(const char *more, int date, int weekday, int month_days)
 	return matches && weekday >= 1 && weekday <= 5;
 }
 
-/* Whether both day fields have this date, if it is this weekday, in a month of so many days. */
+/* True if both day fields match this date on this weekday, in a month of so many days. */
 static bool both_match(const char *days, const char *more, int date, int weekday, int month_days)
 {
 	const char *weekdays = days + CRON_DAYS + CRON_MONTHS, *of = more + OF_WEEKDAY + weekday * CRON_OF_WEEKDAY;
