@@ -24,7 +24,9 @@ struct lock_slots {
 	size_t pending;      /* replies that have not arrived */
 	bool is_lost;        /* an extension found that a lock is not held any more */
 	struct call *failed; /* the call that failed; NULL: none */
-	/* the reply that refused group `held`; NULL: none. With neither, locks were lost */
+	/*
+	 * the reply that refused group `held`; NULL: none. If `failed` is NULL too, locks were lost
+	 */
 	const struct reply *refusal;
 };
 

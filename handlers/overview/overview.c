@@ -126,7 +126,7 @@ static void send_all(void)
 	while (waiting) {
 		struct waiting *w = waiting;
 		waiting = w->next;
-		struct request *req = w->req; /* its arena has `w` */
+		struct request *req = w->req; /* `w` is in its arena, and may be freed with it */
 		send(req, &w->in);
 		request_call_ended(req);
 	}

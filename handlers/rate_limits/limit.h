@@ -95,8 +95,8 @@ struct limit_request {
 	bool may_lack_policy;   /* a check whose policy does not exist is served without it */
 	void (*next)(struct request *req); /* the step that follows once the policies are known */
 	/*
-	 * Called if a policy does not exist, or if result->failed is set. NULL: the problem is
-	 * answered.
+	 * Called if a policy does not exist, or if result->failed is set. NULL: the request is
+	 * answered with that problem.
 	 */
 	void (*missing)(struct request *req);
 	struct taking *taking;              /* used by rate_limits/policy_allowance.c only */

@@ -23,7 +23,7 @@ bool topic_name_covers(struct text pattern, struct text name)
 	return topic_name_is_pattern(pattern) && name.len >= len && memcmp(pattern.at, name.at, len) == 0;
 }
 
-/* Answers 400: one of the two names brings messages that the other brings, too. */
+/* Answers 400: both names have the same messages, so these would arrive twice. */
 static bool refuse_twice(struct request *req, struct text name, struct text other)
 {
 	if (text_equal(name, other))

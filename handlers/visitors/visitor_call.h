@@ -26,7 +26,7 @@ struct visitor_days {
 	visitor_send send;
 	bool has_from, has_to; /* as requested; a single day has `to` only */
 	int64_t asked_from, asked_to;
-	const char *pointer; /* to the start of the range, for problems */
+	const char *pointer; /* what problems name: the parameter with the start of the range */
 	int64_t pages;       /* keys per day */
 	int64_t today;       /* the day that is assumed to be today */
 	int64_t from, to;    /* the range with that `today` */

@@ -20,7 +20,7 @@ void gateway_begin_answer(struct request *req)
 	req->answer = (struct request_answer){ .close = req->answer.close };
 }
 
-/* What the handler of an earlier operation has left. */
+/* Clears what the handler of an earlier operation has left. */
 static void begin(struct request *req, const struct operation *op, void (*answered)(struct request *req))
 {
 	gateway_begin_answer(req);

@@ -317,8 +317,8 @@ static bool refuse_name(struct request *req, const char *why)
 }
 
 /*
- * Any other name in the path is refused: a proxy that admits one name there would be passed by with
- * another one in the header.
+ * Any other name in the path is refused. Otherwise a proxy that admits requests by the name in the
+ * path could be bypassed by another name in the header.
  */
 bool route_name(struct request *req, struct text given)
 {
@@ -327,7 +327,7 @@ bool route_name(struct request *req, struct text given)
 	if (!given.at)
 		return true;
 	if (!name->at)
-		return refuse_name(req, "names nothing here: this path has no name");
+		return refuse_name(req, "cannot be used here: this path has no name");
 	if (!text_is(*name, "_"))
 		return refuse_name(req, "needs the path to have _ in place of its first name, as in /locks/_");
 	if (given.len == 0)

@@ -18,7 +18,7 @@ struct request;
 
 /*
  * Registers paths outside the contract. `find` gets a request whose target begins with '/'; it
- * returns NULL if it does not have it. Those that were registered last are asked first.
+ * returns NULL if the path is not its own. The function that was registered last is asked first.
  */
 void route_pages(const struct operation *(*find)(struct request *req));
 

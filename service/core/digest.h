@@ -13,7 +13,7 @@ void digest_sha256(struct text of, unsigned char out[DIGEST_BYTES]);
 /* Computes the HMAC of all parts, one after the other. */
 void digest_hmac_sha256(struct text key, const struct text *parts, size_t count, unsigned char out[DIGEST_BYTES]);
 
-/* Computes the MD5 of all parts, for protocols that compare it. It protects nothing. */
+/* Computes the MD5 of all parts, for protocols that compare it. MD5 is not secure. */
 void digest_md5(const struct text *parts, size_t count, unsigned char out[DIGEST_MD5_BYTES]);
 
 #endif

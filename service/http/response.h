@@ -23,7 +23,8 @@ void http_response_open(bool (*draining)(void));
 void http_response_begin(struct client *c, struct request *req);
 
 /*
- * Sends the response; the request was answered, or streams. False: the connection must be closed.
+ * Sends the response of a request that was answered or streams. False: the connection must be
+ * closed.
  */
 bool http_response_send(struct client *c);
 

@@ -62,9 +62,9 @@ size_t listener_address_expand(const char *option, const struct listener_address
 const char *listener_address_flaw(const char *path);
 
 /*
- * Finds what can be known before a socket is opened: an address that is twice in the list, or also
- * in the other one (NULL: there is none), and a path without a folder. If there is a fault, writes
- * a line to stderr for each and returns false.
+ * Checks what can be known before a socket is opened: that no address is twice in the list, or in
+ * `other` as well (NULL: there is no other list), and that the folder of each path exists. Writes
+ * each fault to stderr, and returns false if there is one.
  */
 bool listener_address_check(const struct listener_list *list, const struct listener_list *other);
 

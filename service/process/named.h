@@ -50,7 +50,7 @@ struct named {
 	int64_t used_us;
 	int64_t looked_us;           /* 0: never */
 	struct sample_ring *samples; /* NULL: none yet */
-	unsigned born;               /* a new number for each name at this place */
+	unsigned born;               /* unique: a later name at this place has another number */
 	bool is_admitted;            /* by the option; otherwise it is only looked at */
 	bool is_fixed;               /* the option has it without a star */
 	bool has_event;
@@ -63,7 +63,7 @@ struct named_kind {
 	size_t family_count;
 	const struct histogram_kind *histogram; /* for all names together; NULL: none */
 	struct histogram durations;
-	size_t cell_count; /* cells of a sample: the families' cells, and cells that are only sampled */
+	size_t cell_count; /* cells of a sample; those after the cells of the families are only sampled */
 	/* Used by named.c only: */
 	bool is_on;        /* the option admits names of this kind */
 	int64_t looked_us; /* the latest look at any name; 0: never */

@@ -110,7 +110,7 @@ static int64_t reply_timeout_us(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A draining connection is open until here, so that replica_ack.c can send a WAIT. */
+/* A draining connection is closed only here, so that replica_ack.c can send a WAIT before. */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)

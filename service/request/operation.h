@@ -66,7 +66,7 @@ struct field {
 	bool plain;          /* FIELD_NAME: only letters, digits and ._- are allowed */
 	bool distinct;       /* FIELD_ARRAY: all items differ */
 	bool nullable;       /* in a body: null resets it to the default; the bool reset_<name> follows has_<name>.
-			      * Of the value of a map: null is an absent text */
+			      * The value of a map: null is an absent text */
 	bool null_is_absent; /* in a body: null is the same as no member */
 	uint32_t most_bytes; /* FIELD_MAP of texts: of all names and values together; 0: no limit */
 };
@@ -83,7 +83,7 @@ struct needed_scope {
 	const char *kind, *action;
 	int8_t field; /* index of the operation's field that has the name; -1: none */
 	int8_t inner; /* if that is an object or a list of objects: index of the member with the name; else -1 */
-	int8_t flag;  /* index of a boolean, an object or the name: needed only if it is `when`, or given; -1: always */
+	int8_t flag;  /* needed only if this boolean is `when`, or this object or name is given; -1: always */
 	bool when;
 };
 
@@ -105,9 +105,9 @@ struct operation {
 	bool takes_any; /* one of its fields, at any depth, is FIELD_ANY */
 	bool needs_body;
 	/*
-	 * The operation of a gateway: its body is any JSON, of any Content-Type, and may be twice
-	 * as large, since the values in it are escaped once more. It may find the bearer token
-	 * elsewhere than in Authorization; absent: there is none.
+	 * The operation belongs to a gateway. Its body may be any JSON, of any Content-Type, and
+	 * twice as large, since values in it are escaped once more. `token` finds the bearer token,
+	 * which may be elsewhere than in Authorization; absent: there is none.
 	 */
 	bool is_gateway;
 	struct text (*token)(struct request *req);

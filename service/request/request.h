@@ -124,7 +124,9 @@ struct request_answer {
 	size_t header_count;
 };
 
-/* The callbacks of a request's asker. Static. */
+/*
+ * The callbacks of the asker, which is what began the request: HTTP, for one. The struct is static.
+ */
 struct request_asker {
 	void (*answered)(struct request *req); /* it was answered, or streams, while the asker waits for that */
 	void (*streamed)(struct request *req); /* its stream has more */
@@ -138,18 +140,19 @@ enum gateway_scope {
 	GATEWAY_ITS_OWN,    /* its scopes, as the contract has them */
 	GATEWAY_ANY_ACTION, /* a scope for any action on its name */
 	GATEWAY_ACTION,     /* a scope for `action` on its name */
-	GATEWAY_ADMITTED,   /* what an earlier operation was admitted for */
+	GATEWAY_ADMITTED,   /* no scope: the check of an earlier operation admits it */
 };
 
 /*
- * What a gateway keeps: it takes requests of another protocol, and runs operations of the contract
- * for them (contract/gateway.h). A member of its own struct, in the request's arena.
+ * What a gateway keeps of a request: it takes requests of another protocol, and runs operations of
+ * the contract for them (contract/gateway.h). It is a member of the gateway's struct, in the
+ * request's arena.
  */
 struct request_gateway {
 	const struct operation *op; /* what the client asked for, in logs and metrics */
 	/*
-	 * Called once an answer is complete, in place of sending it. It must answer, or run the
-	 * next operation.
+	 * Called when an answer is complete, instead of sending it. It must answer, or run the next
+	 * operation.
 	 */
 	void (*answered)(struct request *req);
 	enum gateway_scope scope; /* of the next operation; then GATEWAY_ITS_OWN */

@@ -11,15 +11,15 @@
 #include "topology/node.h"
 
 /*
- * Call it with each error that a server returned to a call, unless the call is sent again. Errors
- * that are not of the server as a whole change nothing. `key` is the first one of the call; it may
- * be absent.
+ * Call it with each error that a server returned to a call, unless the call is sent again. An error
+ * that is about the call, not about the server as a whole, changes nothing. `key` is the first one
+ * of the call; it may be absent.
  */
 void refusal_note(struct redis_node *n, struct text error, struct text key);
 
 /*
- * Returns what the server returned, after its address. NULL: it refuses nothing, or is away, which
- * has another reason.
+ * Returns the server's address and the error with which it refuses calls. NULL: it refuses none, or
+ * it cannot be reached.
  */
 const char *refusal_text(const struct redis_node *n);
 
