@@ -1,5 +1,5 @@
 -- Sends, receives and acknowledges elements of a list through webdis: BODY, percent-encoded. An
--- operation is an element that went all the way.
+-- operation is an element that was sent, received and acknowledged.
 require("report")
 
 local body, ready, taken = nil, 0, 0

@@ -254,7 +254,8 @@ TEST(test_foreign_keys)
 }
 
 /*
- * The daemon drops messages of a queue that was not requested, above all messages of another queue.
+ * If a reply has a message of a queue that was not requested, the daemon returns 500, not the
+ * message.
  */
 TEST(test_foreign_queue)
 {

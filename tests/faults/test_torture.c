@@ -425,8 +425,8 @@ static void test_operations(void **state)
 }
 
 /*
- * Tortures the operations on existing keys. Only a run of all operations does so, since it takes as
- * long again.
+ * Tortures the operations on existing keys. It takes as long again, so it runs only if all
+ * operations are tortured.
  */
 static void test_operations_on_what_is_there(void **state)
 {

@@ -340,7 +340,7 @@ TEST(a_ticket_ends_with_the_repeated_invalidation)
 
 SUITE(.open = script_stage_open, .close = script_stage_close, .before = script_stage_empty);
 
-/* A PUT in the millisecond of the repetition is already one after it. */
+/* A PUT in the millisecond of the second deletion counts as later than it. */
 TEST(the_instant_itself_has_ended)
 {
 	for (int i = 0; i < 20; i++) {

@@ -466,7 +466,7 @@ TEST(a_visibility_that_ends_is_looked_for)
 	assert_string_equal(notified(), "");
 }
 
-/* A client that does not wait took the message before the notified waiters came. */
+/* A client that does not wait takes the message before the notified waiters come. */
 TEST(a_visibility_of_one_that_barged_is_looked_for)
 {
 	three_wait();
@@ -477,7 +477,7 @@ TEST(a_visibility_of_one_that_barged_is_looked_for)
 	assert_string_equal(notified(), "");
 	assert_int_equal(come(A1), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
-	assert_int_equal(come(C1), 0); /* B1 looks in between, and C1 guards */
+	assert_int_equal(come(C1), 0); /* B1 looks before that, and C1 watches B1 */
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), until_ms + OFFER_MS);
 	assert_string_equal(notified(), "");
 }

@@ -217,7 +217,7 @@ TEST(absolute_targets)
 	}
 }
 
-/* The advice of a refusal is one that the option takes. */
+/* What a refusal advises is a value that the option takes. */
 TEST(advice_about_origins)
 {
 	static const struct {
