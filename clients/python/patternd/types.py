@@ -690,7 +690,7 @@ class OverviewFinding(TypedDict):
     memory is full, `memory_full` covers it. `permissions_missing`: the Redis user lacks
     permissions. `memory_full`: Redis uses more than 90 % of its `maxmemory`, or requests use more
     than 80 % of `--max-request-memory`. `push_backing_off`: a target of push makes no requests
-    because of its program. `push_failing`: the last 10 requests or more of a target failed.
+    because of its program. `push_failing`: at least the last 10 requests of a target failed.
     `work_failing`: of the deliveries of a queue that ended within the last 150 s, at least 3 were
     rejected or timed out and none was acknowledged, or at least 10 and more than were acknowledged.
     `work_hanging`: a delivery was extended when it had lasted more than five minutes and four times
@@ -720,7 +720,7 @@ class OverviewFinding(TypedDict):
     """How many messages, deliveries or requests it concerns; null if there are none."""
     message_id: Optional[str]
     """The message that hangs, that fails most, or that failed last; null for other kinds, and if
-    the message has gone."""
+    the message is gone."""
     detail: str
     """A sentence for people."""
     since_at_ms: Optional[int]
@@ -844,7 +844,7 @@ class QueueState(TypedDict):
     """When the first schedule is due; null if there are no schedules. If the instant has passed,
     its message is made by the next receive, or after the pause."""
     paused_until_ms: Optional[int]
-    """When the pause ends; null if the queue is not paused, or until it is resumed."""
+    """When the pause ends; null if the queue is not paused, or is paused without an end."""
     created_at_ms: Optional[int]
     """When the queue was created; null if it does not exist, or if the time is not known."""
     changed_at_ms: Optional[int]
@@ -990,7 +990,7 @@ class QueuePause(TypedDict):
     paused: bool
     """Whether the queue is paused."""
     paused_until_ms: Optional[int]
-    """When the pause ends; null if the queue is not paused, or until it is resumed."""
+    """When the pause ends; null if the queue is not paused, or is paused without an end."""
 
 
 GroupReason = Literal["in_flight", "backoff", "limited", "paused"]
