@@ -90,7 +90,8 @@ end
 for i = 2, #KEYS do
   if not ask then
     ask, is_wide = geo_ask(at, shape, order, most)
-    -- Of a small cell, one command reads all members in the shape. The other cells are as large.
+    -- Of a small cell, one command reads all members in the shape. The other cells have about as
+    -- many.
     is_large = nearest and (is_narrow or (known or redis.call('ZCARD', KEYS[i])) > GEO_SMALL)
   end
   ask[2] = KEYS[i]

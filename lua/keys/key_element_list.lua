@@ -17,7 +17,7 @@
 -- no_elements: a key of this type has none.
 -- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; large elements make the steps
 -- smaller. A page ends when it has PAGE_BYTES, or after a millisecond. A text beyond TEXT_BYTES is
--- cut. A match leaves most elements out, so with one more of them are looked at; fewer if the match
+-- cut. A match leaves most elements out, so more of them are looked at if there is one; fewer if it
 -- is deep, since Redis compares it at each byte of an element.
 --@reads
 local cursor, limit, match, glob, depth = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])

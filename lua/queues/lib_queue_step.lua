@@ -2,7 +2,8 @@
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 
--- is_counted(m): whether a step counts a message that it removes; not one that only waited for it.
+-- is_counted(m): whether a step counts a message that it removes: not one that was lost, or a dead
+-- letter past its retention.
 local function is_counted(m)
   return not m.lost and not (m.place == keys[DEAD] and m.at <= now - setting('dead_retention_ms'))
 end

@@ -13,5 +13,5 @@ waiters_leave(w)
 if w.is_called and w.head then
   waiters_offer(w)
 end
-waiters_watch(w, now) -- another one learns when time makes room
+waiters_watch(w, now) -- another waiter looks when room may come by time alone
 return { 1, now }

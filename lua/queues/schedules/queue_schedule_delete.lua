@@ -1,5 +1,5 @@
--- queue_schedule_delete: removes a schedule; the messages that it made stay. An instant that came
--- due makes its message first, as in the next receive.
+-- queue_schedule_delete: removes a schedule; the messages that it made stay. If an instant is due,
+-- its message is made first, as the next receive would make it.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id
 --@reply 1 removed, 0 absent

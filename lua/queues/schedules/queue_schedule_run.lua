@@ -4,8 +4,8 @@
 -- ARGV  1 id
 --@reply 1: message_id text
 --@reply -1 absent, -2 overlap
--- overlap: the last message is not done, and the schedule skips. An instant that came due makes its
--- message first, as in the next receive.
+-- overlap: the last message is not done, and the schedule skips. If an instant is due, its message
+-- is made first, as the next receive would make it.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@idempotent
 local id = ARGV[1]
