@@ -1,7 +1,7 @@
 /*
  * finding: what needs a person, as a member of the item that it is about. A pattern writes it where
  * it writes the item, and GET /overview collects the findings of all items. This file must not know
- * when there is one.
+ * the conditions under which it writes one.
  *
  *	out_array(o, "findings");
  *	if (dead > 0)
@@ -23,7 +23,7 @@ enum {
 	 */
 	FINDING_OLD_MS = 60000,
 	FINDING_LATE_MS = 10000, /* how late a schedule may be, or how long a request may wait for a lock */
-	FINDING_FAILING = 10,    /* requests in a row that a program failed, or deliveries of late */
+	FINDING_FAILING = 10,    /* requests in a row that a program failed, or recent deliveries */
 	FINDING_DETAIL_BYTES = 320,
 };
 

@@ -56,7 +56,7 @@ struct geo_found {
 	int64_t score;
 };
 /*
- * The state of a search. A page follows the members of earlier pages, which are found again:
+ * The state of a search. Each page finds the members of earlier pages again, and leaves them out:
  * `skipped` is their number, and the cursor. The search asks for one member more than fits on the
  * page, which shows whether another page follows.
  */

@@ -12,7 +12,7 @@
 #include "locks/lock_quorum_acquire.h"
 
 enum {
-	POLLED_MS = 300000, /* how long clients ask for a lock that is held so long, too */
+	POLLED_MS = 300000, /* clients have asked for so long, and the lock has been held for so long */
 	CROWD = 10,         /* requests that wait for a lock, as in the alert PatterndLockWaiters */
 };
 

@@ -83,7 +83,7 @@ static void out_sums(struct json_out *o, const struct round *r, size_t list)
 	out_close(o);
 }
 
-/* Answers by the round that ended last. */
+/* Answers from the round that ended last. */
 static void send(struct request *req, const struct overview_get_input *in)
 {
 	struct round *r = shared;
@@ -112,7 +112,7 @@ static void send(struct request *req, const struct overview_get_input *in)
 }
 
 /*
- * A round is not shared if Redis was lost, came back, or began or ceased to refuse calls after it
+ * A round is not shared if Redis was lost, came back, or began or stopped to refuse calls after it
  * ended.
  */
 static bool is_fresh(void)

@@ -1,7 +1,7 @@
 /*
- * overview_groups: finds queues whose messages wait for groups that are stuck. No item of a queue
- * can have that: its script reads a bounded part, and a queue has any number of groups. This file
- * must not know how the groups are requested.
+ * overview_groups: finds queues whose messages wait for groups that are stuck. An item of GET
+ * /queues cannot have this finding: its script reads a bounded part of a queue, which may have any
+ * number of groups. This file must not know how the groups are requested.
  */
 #ifndef PATTERND_OVERVIEW_GROUPS_H
 #define PATTERND_OVERVIEW_GROUPS_H

@@ -11,7 +11,7 @@ enum {
 	PAUSE_MIN_MS = 1000,
 	PAUSE_MAX_MS = 60000,
 	PAUSE_LONGEST_MS = 3600000, /* limits Retry-After, for the target and for the message */
-	/* A message that was refused more often (push_refusals.h) pays with a delivery. */
+	/* If a message was refused more often (push_refusals.h), its delivery counts. */
 	FREE_REFUSALS = 100,
 };
 

@@ -63,8 +63,8 @@ struct queue_delivered {
 struct queue_delivered queue_delivered_of(struct arena *arena, const struct reply *r, size_t at, bool has_failed);
 
 /*
- * How often the message of a state was delivered, and when its present delivery began; 0 for an
- * empty state.
+ * Return how often the message of a state was delivered, and when its present delivery began. Both
+ * are 0 for an empty state.
  */
 int64_t queue_state_receives(struct text state);
 int64_t queue_state_received_at_ms(struct text state);

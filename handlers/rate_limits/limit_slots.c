@@ -32,8 +32,7 @@ static bool was_taken(const struct limit_request *limits, const struct limit_che
 /* ---- Compensating ---- */
 
 /*
- * Returns the checks of a group that took something. `room` must have space for all checks of the
- * group.
+ * Returns those checks of a group which took something. `room` must have space for all its checks.
  */
 static struct slots_group taken_of(const struct limit_request *limits, size_t g, size_t *room)
 {

@@ -151,8 +151,8 @@ static void on_filtered(struct request *req, const struct reply *r)
 }
 
 /*
- * Asks the next of the other sets, several if they are in one slot. If all were asked, adds the
- * members that stay.
+ * Asks the other sets of the next slot which members they have. If all were asked, adds the members
+ * that stay.
  */
 static void filter_page(struct request *req)
 {

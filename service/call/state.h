@@ -17,7 +17,7 @@ struct call_strings {
 	size_t count, size;
 };
 
-/* Its size is of each waiting request: the small members are together. */
+/* Each waiting request has one, so the small members are together. */
 struct call {
 	struct redis_call redis;
 	struct request *req;             /* (ref) */
@@ -45,7 +45,7 @@ struct call {
 	bool has_record;   /* the script stores its reply for a replay, if it has an effect */
 	bool sent_behind;  /* it was sent again behind a call that sent the script whole */
 	bool sent_whole;   /* it was sent whole, after NOSCRIPT */
-	bool was_deferred; /* before it was sent */
+	bool was_deferred; /* it waited before it was sent */
 	bool is_late;
 	bool skips_foreign;
 	bool may_fail;                 /* for such a call, the next members have how it failed: */

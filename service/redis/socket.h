@@ -66,7 +66,7 @@ size_t redis_socket_read(struct redis_socket *s, char *at, size_t size);
  */
 size_t redis_socket_write(struct redis_socket *s, const char *at, size_t len);
 
-/* As redis_socket_write, but never reports a failure, and writes nothing with TLS. */
+/* Does what redis_socket_write does, but never reports a failure, and writes nothing with TLS. */
 size_t redis_socket_write_ahead(const struct redis_socket *s, const char *at, size_t len);
 
 /*

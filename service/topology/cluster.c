@@ -22,7 +22,7 @@ enum {
 	MOST_NODES = 1000,
 	FIRST_PAUSE_MS = 50, /* between two questions for the map, while the map is incomplete */
 	LONGEST_PAUSE_MS = 1000,
-	REFRESH_MS = 1000, /* while the map is complete: bounds how long a missed move of a slot matters */
+	REFRESH_MS = 1000, /* between two questions while the map is complete: a missed move of a slot is then found */
 	HOST_BYTES = 256,
 	FIRST_REPLICA = 3, /* index in a range of the map */
 };

@@ -92,7 +92,7 @@ unsigned nodes_ready(void);
 /* Returns the largest clock_offset_ms of the list without its sign, in seconds. */
 double nodes_clock_offset(void);
 
-/* Gives each node, present and later, a subscriber. False: memory ran out. */
+/* Gives a subscriber to each node, also to nodes that are added later. False: memory ran out. */
 bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
 
 /*

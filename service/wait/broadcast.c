@@ -29,7 +29,7 @@ static struct loop_timer sweep;
 
 /* ---- The servers ---- */
 
-/* If memory to subscribe runs out, the connection is lost, and its note becomes APART again. */
+/* If memory runs out, the subscriber closes its connection, and its note becomes APART again. */
 static void subscribe_at(void *context, struct subscriber *s, bool is_away)
 {
 	struct progress *now = context;

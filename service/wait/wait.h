@@ -45,7 +45,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels);
 /* Returns false for a body that is too large for a request that waits. */
 bool wait_fits_body(const struct request *req);
 
-/* For a stream, as wait_begin. False: --max-parked allows no more, and the request was answered. */
+/* Does what wait_begin does, for a stream. False: --max-parked allows no more; it was answered. */
 bool wait_has_room(struct request *req);
 
 /* Has the request wait for the resource whose first key this is, as call_key_name makes it. */

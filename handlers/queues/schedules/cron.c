@@ -239,7 +239,7 @@ static bool has_nearest(const char *more, int date, int month_days)
 	       (more[NEAREST + date - 1] == '1' || more[NEAREST_FROM_LAST + month_days - date] == '1');
 }
 
-/* As is_near in lua/queues/schedules/lib_queue_recurrence.lua. */
+/* Does what is_near of lua/queues/schedules/lib_queue_recurrence.lua does. */
 static bool is_nearest(const char *more, int date, int weekday, int month_days)
 {
 	bool matches = has_nearest(more, date, month_days);
