@@ -210,7 +210,7 @@ TEST(purge_and_redrive_continue_until_they_have_finished)
 	assert_counts(0, 0, 1, 0);
 }
 
-/* Messages that wait for their time or for their next attempt are due at once, and none else. */
+/* Only messages that wait for their time or for their next attempt are made due. */
 TEST(delayed_messages_are_made_due)
 {
 	assert_status(post("/messages",

@@ -126,7 +126,7 @@ TEST(bounds)
 	memset(name, 'n', sizeof(name));
 	snprintf(body, sizeof(body), "{\"annotations\":{\"%.*s\":\"1\"}}", KEY_MOST + 1, name);
 	assert_out_of_range(queue("PUT", body), "/annotations/nnn");
-	/* A PATCH adds to those that are there. */
+	/* A PATCH adds to the annotations that the queue has. */
 	assert_out_of_range(queue("PATCH", "{\"annotations\":{\"more\":\"\"}}"),
 			    "would be 65 annotations with 32772 bytes");
 	assert_status(queue("PATCH", "{\"annotations\":{\"a00\":null,\"more\":\"\"}}"), 200);

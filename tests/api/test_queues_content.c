@@ -259,7 +259,7 @@ TEST(the_largest_body_has_room_for_them)
 	free(text);
 }
 
-/* Content that another program wrote into Redis is not a message; nothing of it is returned. */
+/* Content that another program wrote into Redis is not a message, and is not returned. */
 TEST(damaged_content_is_refused)
 {
 	send_body("{\"id\":\"a\",\"body\":1}");

@@ -253,7 +253,7 @@ TEST(letters_move_once_the_other_queue_is_one)
 	wait_until(dead_in_redis() == 0, SOON_MS);
 }
 
-/* It would be lost among the duplicates. Another one moves. */
+/* As a duplicate it would be lost. Another letter moves. */
 TEST(a_letter_whose_id_is_taken_stays)
 {
 	assert_status(at_d("POST", "/messages", "{\"body\":2,\"id\":\"a\"}"), 201);

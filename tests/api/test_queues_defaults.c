@@ -387,7 +387,7 @@ TEST(a_receive_with_wait_ms_has_its_own)
 	assert_int_equal(count_in(a), 0);
 	assert_in_range(a.took_us, 190 * 1000, 10 * 1000 * 1000);
 	send_body("{\"body\":1}");
-	a = receive(NULL); /* what is there is taken at once */
+	a = receive(NULL); /* a message that is ready is taken at once */
 	assert_int_equal(count_in(a), 1);
 	assert_true(a.took_us < 10 * 1000 * 1000);
 	assert_int_equal(int_at(queue("PATCH", "{\"wait_ms\":null}"), "/settings/wait_ms"), 0);

@@ -286,7 +286,7 @@ static long long commands_per_message(int crowd)
 		wait_until(all_parked(&patternd, crowd - 1), SOON_MS);
 		struct counts after = counts();
 		long long ran = after.scripts - before.scripts;
-		/* Later the guard of an earlier one may have tried as well. */
+		/* After GUARD_MS the guard of an earlier waiter may have tried as well. */
 		if (monotonic_ms() - began_ms < GUARD_MS) {
 			assert_int_equal(after.sent - before.sent, ran);
 			most = ran > most ? ran : most;

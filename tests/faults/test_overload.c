@@ -321,8 +321,8 @@ static struct answer post_text(struct client *c, const char *target, size_t len)
 }
 
 /*
- * A message counts once for all its listeners, so idle ones refuse nothing to others. Beyond the
- * bound of a listener, the daemon drops what it holds for it.
+ * A message counts once for all its listeners, so idle listeners do not use up the memory of
+ * others. If a listener exceeds its bound, the daemon drops what it keeps for it.
  */
 TEST(listeners_that_do_not_read)
 {
