@@ -34,9 +34,8 @@ void queue_dedupe_call_keys(struct request *req, struct call *c, struct text que
 
 void queue_dedupe_answer_required(struct request *req, const char *pointer, struct text queue)
 {
-	answer_field_problem(
-		req, P_DEDUPE_ID_REQUIRED, pointer,
-		"needs the queue's setting dedupe_by_body, which is false in queue '%s'; send a dedupe_id, "
-		"or set it to true with PATCH /queues/{name}",
-		queue.at);
+	answer_field_problem(req, P_DEDUPE_ID_REQUIRED, pointer,
+			     "needs the setting dedupe_by_body, which is false in queue '%s'; send a dedupe_id, or set "
+			     "dedupe_by_body to true with PATCH /queues/{name}",
+			     queue.at);
 }
