@@ -206,7 +206,7 @@ static struct text message_of(struct sqs_call *s)
 	if (sqs_has_problem(s, P_IDEMPOTENCY_KEY_REUSED))
 		return TEXT("This ReceiveRequestAttemptId was used with other parameters.");
 	if (sqs_has_problem(s, P_QUEUE_FULL))
-		return TEXT("The queue has reached its max_messages: add consumers, or raise max_messages.");
+		return TEXT("The queue has no room within its max_messages: add consumers, or raise max_messages.");
 	if (sqs_has_problem(s, P_UNAUTHORIZED))
 		return sqs_token(s->req).at
 			       ? TEXT("The token is not in the file of --tokens. It is taken from AWS_SESSION_TOKEN, "
