@@ -18,7 +18,8 @@
 -- many are blocked, and so many are ready or in flight. ttl_within_delay: the ttl_ms of a message
 -- would end before it is due. exists: it must not, and does; nothing changed. many_annotations:
 -- there would be too many, or too large ones.
--- First, what time has ended is settled by the old settings, as by queue_settle but for schedules.
+-- First, deliveries and messages whose time has ended are settled by the old settings, as
+-- queue_settle does, except for schedules.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 local policy, policy_key = ARGV[10], ARGV[11]

@@ -262,7 +262,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	request_done(c);
 	client_deadline_in(c, c->server->timeouts.idle_ms);
 	/*
-	 * The next request may have arrived, which http_server_timeout_ms cannot ask about during
+	 * The next request may have arrived, which http_server_timeout_ms cannot find out during
 	 * grace polls.
 	 */
 	if (c->server->grace_polled > 0)

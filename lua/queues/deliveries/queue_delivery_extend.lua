@@ -27,7 +27,7 @@ if state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant and (visi
   if options then
     id, group, marks = state:match('^\t%d+\t%d+\t([^\t]*)\t([^\t]*)\t[^\t]*\t([^\t]*)\t', options)
   end
-  -- A delivery of these 100 s is too young for that.
+  -- A delivery that began in the same 100 s is too young to hang.
   local hangs = nonce < instant:sub(1, 8)
     and (tonumber(nonce:sub(1, 10)) or now) + math.max(HANGING_S, visibility_ms / 250) <= clock[1] + 0
   if marks and not marks:find('c', 1, true) and ends >= state:sub(17, 29) and not hangs then

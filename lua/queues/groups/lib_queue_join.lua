@@ -1,7 +1,7 @@
 -- join_groups(joining, drops, ready, blocked, marks): the places of new messages that are due, and
 -- have a group: `joining` has group and place of each. It adds to `ready`, `blocked` and `marks`
 -- what is to be written. With drops, messages of this call's groups go first. Returns the groups
--- that may have another next message once that is written.
+-- whose next message may be another one once that is written.
 local function join_groups(joining, drops, ready, blocked, marks)
   local waiting = {}
   local is_strict = queue.rules and queue.rules.order == 'strict'
