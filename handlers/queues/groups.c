@@ -1,5 +1,5 @@
 /*
- * queue_groups: lists, pauses and resumes the groups of a queue. Each step is one script
+ * groups: lists, pauses and resumes the groups of a queue. Each step is one script
  * (lua/queues/groups/queue_group_*.lua). This file must not know what a group does to its messages:
  * the scripts of messages do.
  */

@@ -1,5 +1,5 @@
 /*
- * queue_messages: messages that are not in flight: change, cancel, list. Each operation is one
+ * messages: messages that are not in flight: change, cancel, list. Each operation is one
  * script (lua/queues/queue_message_*.lua). Only the scripts know which state a message is in.
  * send.c sends messages, deliveries.c handles deliveries, and ends.c handles GET of one message.
  */

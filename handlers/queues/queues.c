@@ -1,7 +1,7 @@
 /*
- * queues: whole queues: counts, list, pause. Each operation is one script (lua/queues/queue_*.lua).
- * Purge and redrive are in bulk.c. This file must not know what a setting does to messages: the
- * scripts do.
+ * queues: whole queues: counts, list, pause, purge. Each operation is one script
+ * (lua/queues/queue_*.lua), which a purge calls until it has finished. This file must not know what
+ * a setting does to messages: the scripts do.
  */
 #include "common/handler.h"
 #include "common/key_kinds.h"
@@ -125,6 +125,32 @@ const struct kind queue_kind = {
 	.delete = &queue_delete_script,
 	.call = queue_call,
 };
+
+/* ---- Purge ---- */
+
+static void on_purged(struct request *req, const struct reply *r)
+{
+	const struct queue_purge_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_int(o, "purged", reply_int(r, QUEUE_STEP_TOTAL));
+	answer_end(req);
+}
+
+void queue_purge(struct request *req, const struct queue_purge_input *in)
+{
+	bool is_group = in->group.at;
+	struct call *c = queue_call(req, is_group ? &queue_group_purge_script : &queue_purge_script, in->name);
+
+	if (is_group)
+		call_text(c, in->group);
+	call_string(c, in->state ? queue_states[in->state - 1] : "");
+	if (is_group)
+		call_string(c, ""); /* the cursor */
+	call_int(c, 0);             /* purged by the steps before; names the step in the idempotency record */
+	call_send(c, on_purged);
+}
 
 /* ---- GET /queues ---- */
 

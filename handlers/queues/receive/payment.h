@@ -1,5 +1,5 @@
 /*
- * queue_payment: pays for messages that were received from queues with a `policy`, before they are
+ * payment: pays for messages that were received from queues with a `policy`, before they are
  * handed out.
  *
  * Messages that the policy admits are handed out. The others return to their queue as if they had

@@ -1,5 +1,5 @@
 /*
- * queue_room: waiting for room, when a message is sent to a full queue with `max_messages`.
+ * room: waiting for room, when a message is sent to a full queue with `max_messages`.
  *
  * The wait queue for room has its own key (lua/queues/room/lib_queue_room.lua), so its waiters are
  * senders only.

@@ -1,5 +1,5 @@
 /*
- * queue_send: sends one message or a batch. One script stores them
+ * send: sends one message or a batch. One script stores them
  * (lua/queues/queue_message_send.lua). If a message may change an earlier one with its id, another
  * script does (lua/queues/queue_message_supersede.lua). Only the scripts know whether an id was
  * used before, and whether the queue has room.
@@ -7,13 +7,13 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
-#include "queues/dedupe.h"
-#include "queues/deliveries/ends.h"
-#include "queues/message_size.h"
+#include "queues/ends.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
-#include "queues/receive/room.h"
+#include "queues/send/dedupe.h"
+#include "queues/send/message_size.h"
+#include "queues/send/room.h"
 #include "request/traceparent.h"
 
 /*

@@ -1,10 +1,9 @@
 /*
- * queue_bulk: many messages at once: purge and redrive. Each is a script that is called until it
- * has finished: lua/queues/queue_purge.lua, redrive/queue_redrive.lua and
- * queue_redrive_delayed.lua, and groups/queue_group_purge.lua and queue_group_redrive.lua. A
- * redrive by ids into the same queue is one call (redrive/queue_message_redrive.lua). Only the
- * scripts know how many messages one step takes. move.c moves dead letters into another queue, and
- * move_ready.c messages that are ready.
+ * redrive: dead or delayed messages of a queue become ready again. A script is called until it has
+ * finished: lua/queues/redrive/queue_redrive.lua and queue_redrive_delayed.lua, and
+ * groups/queue_group_redrive.lua. A redrive by ids into the same queue is one call
+ * (queue_message_redrive.lua). Only the scripts know how many messages one step takes. move.c moves
+ * dead letters into another queue, and move_ready.c messages that are ready.
  *
  * The last argument of a script in steps is what the steps before did: nothing yet. It is also the
  * name of the step in the idempotency record.
@@ -13,8 +12,6 @@
 #include "queues/queue_call.h"
 #include "queues/redrive/move.h"
 #include "queues/redrive/move_ready.h"
-
-/* ---- Redrive ---- */
 
 static void answer_redriven(struct request *req, int64_t total, int64_t duplicates)
 {
@@ -116,30 +113,4 @@ void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 		redrive_group(req, in);
 	else
 		redrive_all(req, in);
-}
-
-/* ---- Purge ---- */
-
-static void on_purged(struct request *req, const struct reply *r)
-{
-	const struct queue_purge_input *in = req->input;
-	struct json_out *o = answer_begin(req, 200);
-
-	out_text(o, "name", in->name);
-	out_int(o, "purged", reply_int(r, QUEUE_STEP_TOTAL));
-	answer_end(req);
-}
-
-void queue_purge(struct request *req, const struct queue_purge_input *in)
-{
-	bool is_group = in->group.at;
-	struct call *c = queue_call(req, is_group ? &queue_group_purge_script : &queue_purge_script, in->name);
-
-	if (is_group)
-		call_text(c, in->group);
-	call_string(c, in->state ? queue_states[in->state - 1] : "");
-	if (is_group)
-		call_string(c, ""); /* the cursor */
-	call_int(c, 0);
-	call_send(c, on_purged);
 }

@@ -1,4 +1,4 @@
-#include "queues/receive/room.h"
+#include "queues/send/room.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "queues/deliveries/ends.h"
+#include "queues/ends.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "queues/dedupe.h"
+#include "queues/send/dedupe.h"
 
 #include "common/key_kinds.h"
 #include "queues/queue_content.h"

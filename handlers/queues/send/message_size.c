@@ -1,4 +1,4 @@
-#include "queues/message_size.h"
+#include "queues/send/message_size.h"
 
 #include "queues/queue_content.h"
 
