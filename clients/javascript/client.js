@@ -112,15 +112,19 @@ export class Client {
     }
   }
 
+  /** A `null` is sent as a request without a body, as in Python. */
   _call(method, path, body, headers) {
     const sent = { ...headers };
-    if (body !== undefined) {
+    const text = JSON.stringify(body ?? undefined);
+    if (text !== undefined) {
+      if (/^(get|head)$/i.test(method)) {
+        throw new TypeError(`${method} has no body: query and headers are in the fourth argument`); // as fetch does
+      }
       sent['Content-Type'] = 'application/json';
     }
     if (this.#token) {
       sent.Authorization = `Bearer ${this.#token}`;
     }
-    const text = body === undefined ? undefined : JSON.stringify(body);
     return { method, path, headers: sent, body: text, isDoubtful: false };
   }
 

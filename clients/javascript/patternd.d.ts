@@ -515,7 +515,10 @@ export class Client {
   attemptMs: number;
   /** Closes idle connections; the client can be used again. */
   close(): void;
-  /** Any operation of the daemon but streams; `path` is percent-encoded. */
+  /**
+   * Any operation of the daemon but streams; `path` is percent-encoded. A request whose `body` is
+   * null or undefined has none; a GET must have none.
+   */
   request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Response>;
   /**
    * Acquires a lock, runs `work` while it is extended, and releases it. Throws LockHeld when it is

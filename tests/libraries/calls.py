@@ -257,6 +257,17 @@ def test_an_answer_before_the_end_of_the_body_is_read():
                 assert problem.code == "body_too_large" and seconds < 5, (problem, seconds)
 
 
+def test_a_body_that_a_method_does_not_have_leaves_the_connection_to_the_next_call():
+    client = Client(started.url)
+    for method in ("GET", "DELETE"):
+        problem, _ = raised(Problem, lambda: client.request(method, "/queues/zz", {}))  # noqa: B023
+        assert problem.code == "unexpected_body", problem
+        client.queue("after").send(method)
+    assert client.request("OPTIONS", "/queues/zz", {}).status == 204
+    client.queue("after").send("OPTIONS")
+    client.close()
+
+
 class Stranger:
     """A server of something else: it answers `answer` to the first bytes, and closes."""
 

@@ -70,6 +70,19 @@ test('a long body is also sent where none asks for it', async (context) => {
   c.close();
 });
 
+test('a body that a method does not have leaves the connection to the next call', async () => {
+  const alone = running.client();
+  assert.equal((await thrown(alone.request('DELETE', '/queues/zz', {}))).error.code, 'unexpected_body');
+  await alone.queue('after').send('DELETE');
+  assert.equal((await alone.request('OPTIONS', '/queues/zz', {})).status, 204);
+  await alone.queue('after').send('OPTIONS');
+  for (const method of ['GET', 'HEAD']) {
+    assert.match((await thrown(alone.request(method, '/queues/zz', {}))).error.message, /has no body/);
+    assert.equal((await alone.request(method, '/queues/zz', null)).status, 200);
+  }
+  alone.close();
+});
+
 // Alone, too.
 test('https with an authority of its own and a client certificate; a Unix socket', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
@@ -629,7 +642,8 @@ describe('calls', { concurrency: 20 }, () => {
       .queue('q')
       .get()
       .catch((error) => error.code);
-    console.log(JSON.stringify([...seen, refused]));
+    const misused = await client.request('GET', '/queues/fetch', {}).catch((error) => error.name);
+    console.log(JSON.stringify([...seen, refused, misused]));
   }
 
   test('address and token are by default those of the environment', async () => {
@@ -645,6 +659,6 @@ describe('calls', { concurrency: 20 }, () => {
     const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
     const program = `(${byFetch})(${JSON.stringify(library)}, ${JSON.stringify(running.url)})`;
     const { stdout } = await run(process.execPath, ['-e', program]);
-    assert.deepEqual(JSON.parse(stdout), [1, 2, 'AbortError', false, 'unknown_path']);
+    assert.deepEqual(JSON.parse(stdout), [1, 2, 'AbortError', false, 'unknown_path', 'TypeError']);
   });
 });
