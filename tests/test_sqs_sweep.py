@@ -397,6 +397,9 @@ def try_unanswered(sweep, door, server):
     server.go_on()
     if answer.code != "InternalFailure" or answer.faults() != ["InternalFailure"]:
         sweep.wrong.append(f"a send without an answer of Redis: {answer}: {answer.faults()}")
+    message = (answer.json or {}).get("message", "")
+    if not message.endswith("; it may or may not have taken effect; a repetition by the SDK makes no second message"):
+        sweep.wrong.append(f"a send without an answer of Redis has the message {message}")
     wait_until(lambda: door.ask("SendMessage", sent, retried).status == 200, 20, "the retry of a send")
     found = received(door, "unanswered")
     if found != [("x", "1")]:

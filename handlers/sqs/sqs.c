@@ -48,6 +48,7 @@ static void refuse_off(struct sqs_call *s)
 static void refuse_query(struct sqs_call *s)
 {
 	gateway_begin_answer(s->req);
+	s->gateway.code = "InvalidAction";
 	answer_body(
 		s->req, 400, "text/xml",
 		TEXT("<ErrorResponse><Error><Type>Sender</Type><Code>InvalidAction</Code><Message>only the JSON protocol "
@@ -231,6 +232,17 @@ static bool check_members(struct sqs_call *s, const struct sqs_member *members)
 	return true;
 }
 
+/* Names the queue in the log as the request does, by its body or by its path. */
+static void name_queue(struct sqs_call *s)
+{
+	struct text rest = s->req->asked.target, path = text_cut(&rest, '?');
+
+	if (s->queue.len)
+		s->gateway.resource = s->queue;
+	else if (path.len > 1)
+		s->gateway.resource = sqs_name_of_url(s->req, path);
+}
+
 static void run(struct request *req, const void *input)
 {
 	struct sqs_call *s = sqs_call_of(req);
@@ -239,6 +251,10 @@ static void run(struct request *req, const void *input)
 	(void)input;
 	req->gateway->answered = NULL;
 	s->in = req->asked.json;
+	struct text url = json_tree_string(s->in, "QueueUrl"), name = json_tree_string(s->in, "QueueName");
+	s->queue = url.at ? sqs_name_of_url(req, url) : name;
+	s->is_fifo = s->queue.at && sqs_name_is_fifo(s->queue);
+	name_queue(s);
 	if (action >= ACTION_unknown) {
 		actions[action].run(s);
 		return;
@@ -249,9 +265,6 @@ static void run(struct request *req, const void *input)
 	}
 	if (!check_members(s, actions[action].members))
 		return;
-	struct text url = json_tree_string(s->in, "QueueUrl"), name = json_tree_string(s->in, "QueueName");
-	s->queue = url.at ? sqs_name_of_url(req, url) : name;
-	s->is_fifo = s->queue.at && sqs_name_is_fifo(s->queue);
 	if (url.at && !s->queue.len)
 		sqs_fail(s, SQS_INVALID_ADDRESS, "The address %s is not valid for this endpoint.", url.at);
 	else
@@ -263,12 +276,18 @@ static void run(struct request *req, const void *input)
 /* Answers a problem that was found before the action runs: in the token, the host or the body. */
 static void on_refused(struct request *req)
 {
-	sqs_fail_by_problem(sqs_call_of(req));
+	struct sqs_call *s = sqs_call_of(req);
+
+	name_queue(s);
+	sqs_fail_by_problem(s);
 }
 
 static void on_query(struct request *req)
 {
-	refuse_query(sqs_call_of(req));
+	struct sqs_call *s = sqs_call_of(req);
+
+	name_queue(s);
+	refuse_query(s);
 }
 
 /* True for `/` and `/<12 digits>/<queue>`. */

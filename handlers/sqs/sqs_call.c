@@ -48,7 +48,15 @@ void sqs_run(struct sqs_call *s, const char *operation, struct text queue, struc
 void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req))
 {
 	s->gateway.scope = GATEWAY_ANY_ACTION;
+	s->gateway.action = NULL;
 	sqs_run(s, "queue_get", queue, NULL, answered);
+}
+
+void sqs_look_to_create(struct sqs_call *s, void (*answered)(struct request *req))
+{
+	s->gateway.scope = GATEWAY_ANY_ACTION;
+	s->gateway.action = "manage";
+	sqs_run(s, "queue_get", s->queue, NULL, answered);
 }
 
 void sqs_look_to_manage(struct sqs_call *s, struct text queue, void (*answered)(struct request *req))
@@ -135,6 +143,7 @@ static void fail(struct sqs_call *s, enum sqs_fault fault, struct text message)
 	bool is_ours = faults[fault].status >= 500;
 	struct json_out *o = begin(s, faults[fault].status);
 
+	s->gateway.code = faults[fault].code;
 	answer_header(s->req, "x-amzn-query-error", "%s;%s", faults[fault].code, is_ours ? "Receiver" : "Sender");
 	out_text(o, "__type", arena_printf(&s->req->arena, "com.amazonaws.sqs#%s", faults[fault].shape));
 	out_text(o, "message", message);
@@ -197,6 +206,18 @@ static const struct {
 	{ "{name} ", "QueueName " },
 };
 
+/* Redis did not answer. No SDK can send the Idempotency-Key that the problem may advise. */
+static struct text without_key(struct sqs_call *s, struct text detail)
+{
+	const char *advice = strstr(detail.at, "; an Idempotency-Key");
+	bool has_id = strcmp(s->req->op->id, "queue_message_send") == 0 &&
+		      s->req->asked.header(s->req, SQS_INVOCATION, NULL).len;
+
+	return advice ? arena_printf(&s->req->arena, "%.*s%s", (int)(advice - detail.at), detail.at,
+				     has_id ? "; a repetition by the SDK makes no second message" : "")
+		      : detail;
+}
+
 static struct text message_of(struct sqs_call *s)
 {
 	struct text detail = json_tree_string(sqs_problem_document(s), "detail");
@@ -207,6 +228,8 @@ static struct text message_of(struct sqs_call *s)
 		return TEXT("This ReceiveRequestAttemptId was used with other parameters.");
 	if (sqs_has_problem(s, P_QUEUE_FULL))
 		return TEXT("The queue has no room within its max_messages: add consumers, or raise max_messages.");
+	if (sqs_has_problem(s, P_NO_ANSWER) && detail.at)
+		return without_key(s, detail);
 	if (sqs_has_problem(s, P_UNAUTHORIZED))
 		return sqs_token(s->req).at
 			       ? TEXT("The token is not in the file of --tokens. It is taken from AWS_SESSION_TOKEN, "

@@ -46,6 +46,9 @@ enum sqs_fault {
 #undef FAULT
 };
 
+/* The header whose value an SDK keeps over its retries of a call. */
+#define SQS_INVOCATION "amz-sdk-invocation-id"
+
 /* What a member of a request must be. */
 struct sqs_member {
 	const char *name;
@@ -89,6 +92,11 @@ struct sqs_refusal {
  */
 void sqs_look(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
 void sqs_look_to_manage(struct sqs_call *s, struct text queue, void (*answered)(struct request *req));
+/*
+ * Runs queue_get on the queue, which any scope of the token admits. s->gateway.is_blind is then
+ * true if the token may neither read nor manage it.
+ */
+void sqs_look_to_create(struct sqs_call *s, void (*answered)(struct request *req));
 
 /*
  * Does what sqs_run does, for an operation that creates a queue. If the queue exists, the operation

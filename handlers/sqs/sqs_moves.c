@@ -285,6 +285,7 @@ static void on_source(struct request *req)
 static bool take_source(struct sqs_call *s, struct text arn)
 {
 	s->queue = sqs_name_of_arn(s->req, arn);
+	s->gateway.resource = s->queue;
 	if (s->queue.len)
 		return true;
 	sqs_fail(s, SQS_RESOURCE_NOT_FOUND,

@@ -59,17 +59,21 @@ static void on_looked(struct request *req)
 
 	if (!queue)
 		return;
-	if (json_tree_is_true(queue, "exists")) {
-		const char *difference = sqs_queue_attributes_difference(s, queue);
-		if (difference)
-			sqs_fail(s, SQS_QUEUE_NAME_EXISTS,
-				 "A queue already exists with the same name and a different value for attribute %s",
-				 difference);
-		else
-			answer_url(s);
-		return;
-	}
-	sqs_queue_attributes_look_at_target(s, create);
+	const char *difference = sqs_queue_attributes_difference(s, queue);
+	if (!json_tree_is_true(queue, "exists"))
+		sqs_queue_attributes_look_at_target(s, create);
+	else if (!difference)
+		answer_url(s);
+	else if (s->gateway.is_blind)
+		sqs_fail(
+			s, SQS_QUEUE_NAME_EXISTS,
+			"A queue already exists with the same name and a different value for an attribute. A token with "
+			"the scope 'queues:%s:read' gets the attribute's name.",
+			s->queue.at);
+	else
+		sqs_fail(s, SQS_QUEUE_NAME_EXISTS,
+			 "A queue already exists with the same name and a different value for attribute %s",
+			 difference);
 }
 
 /* A queue that another client created after the look is compared, as one that existed before. */
@@ -78,7 +82,7 @@ static void on_created(struct request *req)
 	struct sqs_call *s = sqs_call_of(req);
 
 	if (sqs_problem(s) && sqs_problem(s)->status == 412)
-		sqs_look(s, s->queue, on_looked);
+		sqs_look_to_create(s, on_looked);
 	else if (sqs_problem(s))
 		sqs_fail_by_problem(s);
 	else
@@ -93,7 +97,7 @@ void sqs_create_queue(struct sqs_call *s)
 	else if (s->is_fifo && !given(s, "FifoQueue").len)
 		sqs_fail(s, SQS_INVALID_PARAMETER, "The queue name ends in .fifo, but FifoQueue is not true.");
 	else if (sqs_queue_attributes_check(s) && sqs_tags_check(s, json_tree_member(s->in, "tags")))
-		sqs_look(s, s->queue, on_looked);
+		sqs_look_to_create(s, on_looked);
 }
 
 /* ---- Other actions ---- */

@@ -6,6 +6,7 @@
 
 #include "core/digest.h"
 #include "core/hex.h"
+#include "sqs/sqs_call.h"
 #include "json/read.h"
 
 enum { LEVELS_AROUND = 3 /* of a body in the request of a batch */ };
@@ -76,7 +77,7 @@ static struct text uuid_of(struct request *req, struct text of)
 
 struct text sqs_id_of_retry(struct request *req, struct text entry, const unsigned char request[DIGEST_BYTES])
 {
-	struct text invocation = req->asked.header(req, "amz-sdk-invocation-id", NULL);
+	struct text invocation = req->asked.header(req, SQS_INVOCATION, NULL);
 	/*
 	 * It includes the request: if a client never changes the header, no other message is
 	 * dropped.

@@ -161,11 +161,13 @@ static bool refuse_scope(struct request *req, const struct scope_need *need, str
 static bool is_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 		       struct text name, access_test *covers)
 {
-	const char *action = covers == covers_name           ? "*"
-			     : is_scope(req, GATEWAY_ACTION) ? req->gateway->action
-							     : n->action;
-	struct scope_need need = { text_of(n->kind), name, text_of(action) };
+	bool is_any = covers == covers_name, names_action = is_any || is_scope(req, GATEWAY_ACTION);
+	const char *action = !names_action ? n->action : req->gateway->action ? req->gateway->action : "*";
+	struct scope_need need = { text_of(n->kind), name, text_of(action) },
+			  own = { need.kind, need.name, text_of(n->action) };
 
+	if (is_any && req->gateway->action)
+		req->gateway->is_blind = !has_scope(t, &need, scope_covers) && !has_scope(t, &own, scope_covers);
 	return has_scope(t, &need, covers) || refuse_scope(req, &need, (struct text){ 0 });
 }
 

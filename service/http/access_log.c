@@ -40,7 +40,9 @@ void access_log(struct request *req, int status, int64_t duration_us)
 		.status = status,
 		.duration_us = duration_us,
 		.waited_us = waited_us,
-		.code = req->answer.problem ? req->answer.problem->code : NULL,
+		.code = req->answer.problem ? req->answer.problem->code
+			: req->gateway      ? req->gateway->code
+					    : NULL,
 		.is_notable = notable,
 	};
 	log_request(&line);

@@ -138,7 +138,7 @@ struct request_asker {
 /* What admits an operation that a gateway runs. */
 enum gateway_scope {
 	GATEWAY_ITS_OWN,    /* its scopes, as the contract has them */
-	GATEWAY_ANY_ACTION, /* a scope for any action on its name */
+	GATEWAY_ANY_ACTION, /* a scope for any action on its name; see is_blind */
 	GATEWAY_ACTION,     /* a scope for `action` on its name */
 	GATEWAY_ADMITTED,   /* no scope: the check of an earlier operation admits it */
 };
@@ -156,7 +156,14 @@ struct request_gateway {
 	 */
 	void (*answered)(struct request *req);
 	enum gateway_scope scope; /* of the next operation; then GATEWAY_ITS_OWN */
-	const char *action;       /* static; for GATEWAY_ACTION */
+	const char *action;       /* static; for GATEWAY_ACTION, or NULL */
+	/*
+	 * After GATEWAY_ANY_ACTION with an action: the token has neither the operation's own scope
+	 * nor one for the action, so the answer may not be shown.
+	 */
+	bool is_blind;
+	struct text resource; /* what the client named, for logs; absent: what the operation names */
+	const char *code;     /* static; of an error that the contract does not have, for logs */
 };
 
 struct request {

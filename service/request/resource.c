@@ -33,6 +33,10 @@ struct text resource_of(const struct request *req, size_t *count)
 {
 	const struct operation *op = req->op;
 
+	if (req->gateway && req->gateway->resource.at) {
+		*count = 1;
+		return req->gateway->resource;
+	}
 	*count = 0;
 	for (size_t i = 0; op && i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
