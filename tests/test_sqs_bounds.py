@@ -57,6 +57,15 @@ def try_receive(door):
     check("a receive with 101 names", answer.code, "InvalidParameterValue")
 
 
+def try_numbers(door):
+    """A number out of range is refused, also if it is what an absent one means in the daemon."""
+    task = {"SourceArn": ARN + "moved-dead", "MaxNumberOfMessagesPerSecond": 0}
+    check("a task of 0 per second", door.ask("StartMessageMoveTask", task).code, "InvalidParameterValue")
+    for member in "WaitTimeSeconds", "VisibilityTimeout":
+        answer = door.ask("ReceiveMessage", {"QueueUrl": "waited", member: -(2**63)})
+        check(f"a receive with a {member} of -2^63", answer.code, "InvalidParameterValue")
+
+
 def try_attempts(door):
     """A receive that is sent twice while the first one waits may be sent again."""
     door.ask("CreateQueue", {"QueueName": "twice.fifo", "Attributes": {"FifoQueue": "true"}})
@@ -138,6 +147,7 @@ def main(program):
         door = Door(daemon.port)
         try_move(daemon, door)
         try_receive(door)
+        try_numbers(door)
         try_attempts(door)
         try_names(daemon, door)
         try_order(daemon, door)

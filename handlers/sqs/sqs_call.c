@@ -278,9 +278,10 @@ bool sqs_int(struct sqs_call *s, const char *member, int64_t low, int64_t high, 
 	     const char *reason)
 {
 	const struct json *given = json_tree_member(s->in, member);
+	bool is_given = given && given->kind == JSON_IS_INTEGER;
 
-	*out = given && given->kind == JSON_IS_INTEGER ? given->integer : absent;
-	if (*out == absent || (*out >= low && *out <= high))
+	*out = is_given ? given->integer : absent;
+	if (!is_given || (*out >= low && *out <= high))
 		return true;
 	sqs_fail(s, SQS_INVALID_PARAMETER, "Value %" PRId64 " for parameter %s is invalid. Reason: %s", *out, member,
 		 reason);
