@@ -45,6 +45,15 @@ static void find_refusal(struct json_out *o, const struct node_info *node)
 			    node->refusal, problem_row(call_problem_of(node->refusal_error))->code);
 }
 
+static void find_emptied(struct json_out *o, const struct node_info *node, const char *what)
+{
+	if (node->emptied_at_ms)
+		finding_out(o,
+			    &(struct finding){ "redis_emptied", "error", text_of(node->address),
+					       .since_at_ms = node->emptied_at_ms },
+			    "Redis restarted without its data: %s", what);
+}
+
 /* A lock lasts by Redis's clock, and a program computes instants by the clock of its machine. */
 static void find_clock(struct json_out *o, const struct node_info *node)
 {
@@ -91,6 +100,9 @@ static void find_servers(struct json_out *o, int64_t away_since_ms)
 	struct node_info node;
 
 	for (; node_info_at(count, &node); count++) {
+		find_emptied(
+			o, &node,
+			"messages, locks and settings of queues are gone; restore a backup, or PUT the settings again");
 		if (!node.trouble) {
 			find_usable(o, &node);
 			continue;
@@ -116,6 +128,7 @@ static void find_quorum(struct json_out *o)
 
 	for (; node_info_of_quorum(count, &node); count++) {
 		usable += !node.trouble;
+		find_emptied(o, &node, "it may grant locks again that are held");
 		find_refusal(o, &node);
 		find_clock(o, &node);
 	}

@@ -39,9 +39,11 @@ static struct call *call_new(struct request *req, const struct script *s, bool w
 
 	if (!c)
 		c = &nowhere;
-	*c = (struct call){
-		.req = req, .script = s, .writes = writes, .redis.slot = REDIS_ANYWHERE, .send_again = send_again
-	};
+	*c = (struct call){ .req = req,
+			    .script = s,
+			    .writes = writes,
+			    .redis = { .slot = REDIS_ANYWHERE, .writes = writes },
+			    .send_again = send_again };
 	return c;
 }
 
@@ -266,6 +268,7 @@ static bool replace_arguments(struct call *c, const struct reply *reply)
 static void send_assembled(struct call *c)
 {
 	c->redis = (struct redis_call){ .slot = c->redis.slot,
+					.writes = c->writes,
 					.quorum_server = c->redis.quorum_server,
 					.replicas = c->redis.replicas };
 	c->sent_whole = c->sent_behind = c->was_deferred = false;

@@ -25,7 +25,7 @@ enum redis_outcome {
 enum { REDIS_ANYWHERE = -1, REDIS_MOST_QUORUM = 9 };
 
 /*
- * A call. It is part of its owner until `done` was called. All but the first four members must be
+ * A call. It is part of its owner until `done` was called. All but the first five members must be
  * zero.
  */
 struct redis_call {
@@ -37,6 +37,7 @@ struct redis_call {
 	int slot;               /* topology_slot of its keys */
 	unsigned quorum_server; /* number in --lock-quorum, from 1; 0: a server of --redis */
 	unsigned replicas;      /* for topology_await_replicas; 0: none */
+	bool writes;            /* it may store data */
 	bool may_be_stale;      /* a replica may serve it; cleared when the primary is asked */
 	unsigned turn;          /* selects the replica */
 

@@ -85,9 +85,9 @@ void *connection_context(const struct redis_connection *c)
 	return c->context;
 }
 
-const char *connection_server(const struct redis_connection *c)
+const struct redis_process *connection_process(const struct redis_connection *c)
 {
-	return c->handshake.server;
+	return &c->handshake.process;
 }
 
 struct redis_memory connection_memory(const struct redis_connection *c)
@@ -244,7 +244,7 @@ static void become_ready(struct redis_connection *c)
 {
 	c->state = READY;
 	c->failures = 0;
-	c->check.asked_us = c->sent_us = loop_now_us();
+	c->check.asked_us = c->sent_us = c->handshake.process.heard_us = loop_now_us();
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
 	loop_timer_set(&c->timer, c->sent_us + config()->redis_keepalive_ms * 1000);
@@ -294,7 +294,8 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		struct redis_call *call = call_ring_pop(&c->ring);
 		in_flight--;
 		answers.count++;
-		answers.took_us += loop_now_us() - call->due_us + reply_timeout_us(c);
+		c->handshake.process.heard_us = loop_now_us();
+		answers.took_us += c->handshake.process.heard_us - call->due_us + reply_timeout_us(c);
 		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
 		if (server_check_on_reply(&c->check, reply) && c->state == READY)

@@ -59,7 +59,8 @@ bool connection_is_usable(const struct redis_connection *c);
 bool connection_is_open(const struct redis_connection *c);
 /* True if it is not ready, and no attempt has failed. */
 bool connection_is_untried(const struct redis_connection *c);
-const char *connection_server(const struct redis_connection *c); /* such as "redis 7.0.15" */
+/* Returns what it is connected to; once it is lost, what it was connected to. */
+const struct redis_process *connection_process(const struct redis_connection *c);
 /* Call it in `down`: returns the error of Redis that ended the attempt to connect. */
 enum redis_error connection_error(const struct redis_connection *c);
 struct redis_memory connection_memory(const struct redis_connection *c);

@@ -15,12 +15,12 @@
 #include "redis/credentials.h"
 #include "redis/info.h"
 
-enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
+enum { SHOWN_BYTES = 90, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
 
 /* A server of --lock-quorum, as of its latest handshake. */
 struct handshake_server {
 	const char *address; /* (ref) */
-	char run_id[RUN_ID_BYTES];
+	char run_id[REDIS_RUN_ID_BYTES];
 };
 
 static struct handshake_server quorum[REDIS_MOST_QUORUM];
@@ -170,13 +170,13 @@ static bool check_version(struct redis_handshake *h, struct text info)
 	info_value(info, "redis_version", version, sizeof(version));
 	info_value(info, "valkey_version", valkey, sizeof(valkey));
 	if (valkey[0]) {
-		snprintf(h->server, sizeof(h->server), "valkey %s", valkey);
+		snprintf(h->process.server, sizeof(h->process.server), "valkey %s", valkey);
 		long major = strtol(valkey, &rest, 10), minor = *rest ? strtol(rest + 1, NULL, 10) : 0;
 		if (major < OLDEST_VALKEY_MAJOR || (major == OLDEST_VALKEY_MAJOR && minor < OLDEST_VALKEY_MINOR))
 			return reject(h, "Valkey %s is too old; 7.2 or later is needed", valkey);
 		return true;
 	}
-	snprintf(h->server, sizeof(h->server), "redis %s", version);
+	snprintf(h->process.server, sizeof(h->process.server), "redis %s", version);
 	if (strtol(version, NULL, 10) < OLDEST_REDIS)
 		return reject(h, "Redis %s is too old; 7.0 or later is needed", version);
 	return true;
@@ -219,7 +219,7 @@ static bool check_quorum(struct redis_handshake *h, struct text info)
 {
 	struct handshake_server *own = NULL, *at = quorum;
 	const struct handshake_server *same = NULL;
-	char run_id[RUN_ID_BYTES];
+	char run_id[REDIS_RUN_ID_BYTES];
 
 	info_value(info, "run_id", run_id, sizeof(run_id));
 	for (; at < quorum + REDIS_MOST_QUORUM && at->address; at++)
@@ -239,6 +239,27 @@ static bool check_quorum(struct redis_handshake *h, struct text info)
 	if (duplicate == own)
 		duplicate = NULL;
 	return true;
+}
+
+/*
+ * A server that starts with --appendonly makes an append-only file that begins with a snapshot.
+ * `aof_base_size` is 0 only if that file was made at this start.
+ */
+static void note_process(struct redis_handshake *h, struct text info)
+{
+	struct redis_process *p = &h->process;
+	char key[sizeof("db") + sizeof(h->url->db)], keys[64];
+
+	if (info_is(info, "role", "master"))
+		info_value(info, "run_id", p->run_id, sizeof(p->run_id));
+	p->uptime_us = info_number(info, "uptime_in_seconds") * 1000000;
+	p->began_empty = info_is(info, "aof_enabled", "1")
+				 ? info_number(info, "aof_base_size") == 0
+				 : info_number(info, "rdb_last_load_keys_loaded") == 0 &&
+					   info_number(info, "rdb_last_load_keys_expired") == 0;
+	snprintf(key, sizeof(key), "db%s", h->url->db[0] ? h->url->db : "0");
+	info_value(info, key, keys, sizeof(keys));
+	p->has_keys = keys[0] != '\0';
 }
 
 static bool check_info(struct redis_handshake *h, struct text info)
@@ -261,6 +282,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 		snprintf(h->why, sizeof(h->why), "it is still loading its data");
 		return false;
 	}
+	note_process(h, info);
 	return handshake_is_safe(h, info);
 }
 
@@ -269,7 +291,7 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 	if (step == STEP_NAME || step == STEP_ID || step == STEP_TRACKING)
 		return true; /* optional */
 	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
-		snprintf(h->server, sizeof(h->server), "redis (INFO is not permitted)");
+		snprintf(h->process.server, sizeof(h->process.server), "redis (INFO is not permitted)");
 		return true;
 	}
 	h->error = redis_error_of(text_of(text));

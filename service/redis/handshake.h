@@ -25,12 +25,22 @@
 #include "redis/resp.h"
 #include "redis/url.h"
 
-enum { HANDSHAKE_COMMANDS = 7 };
+enum { HANDSHAKE_COMMANDS = 7, REDIS_RUN_ID_BYTES = 48 };
 
 /* The memory of the server, as of its latest INFO. */
 struct redis_memory {
 	int64_t used, limit; /* bytes; `limit` is 0 if there is none */
 	int64_t at_us;       /* 0: not known */
+};
+
+/* The process of the server, as of the handshake; for redis/restart.c. */
+struct redis_process {
+	char server[64];                 /* such as "redis 7.0.15" */
+	char run_id[REDIS_RUN_ID_BYTES]; /* "": not known, or it is a replica */
+	int64_t uptime_us;
+	bool began_empty; /* it had no data to load when it started */
+	bool has_keys;    /* in the database of the connection */
+	int64_t heard_us; /* when its latest reply arrived */
 };
 
 enum handshake_step {
@@ -56,7 +66,7 @@ struct redis_handshake {
 	bool rejected;                     /* a retry would fail the same way */
 	bool auth_failed;                  /* the server rejected user or password */
 	unsigned credentials_version_used; /* the credentials_version that was used */
-	char server[64];                   /* such as "redis 7.0.15" */
+	struct redis_process process;
 	struct permissions_report permissions;
 	size_t permissions_asked, permissions_answered;
 	bool waits; /* for the permissions that another connection asks about */

@@ -123,6 +123,7 @@ enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, c
 	if (!c)
 		return SEND_LATER;
 	enum redis_send_error error = call->ask ? send_asking(c) : SEND_OK;
+	n->restart.has_data |= call->writes;
 	return error == SEND_OK ? connection_send(c, call, args, count) : error;
 }
 
@@ -173,11 +174,12 @@ static void on_up(struct redis_connection *c)
 	bool was_usable = n->ready > 0;
 
 	count_ready(n);
-	snprintf(n->server, sizeof(n->server), "%s", connection_server(c));
+	snprintf(n->server, sizeof(n->server), "%s", connection_process(c)->server);
 	if (!was_usable) {
 		n->trouble[0] = '\0';
 		log_event(LOG_INFO, "redis_connected", "connected to %s at %s", n->server, n->url.address);
 	}
+	restart_on_up(&n->restart, connection_process(c), n->url.address);
 	n->callbacks->up(n);
 }
 
@@ -192,6 +194,8 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	bool news = !is_drained && (was_up || strstr(n->trouble, why) == NULL);
 
 	count_ready(n);
+	if (was_up)
+		restart_on_lost(&n->restart, connection_process(c));
 	if (!is_drained || !n->trouble[0])
 		note_trouble(n, connection_error(c), why);
 	if (n->retired)
@@ -219,6 +223,7 @@ void node_reject(struct redis_node *n, const char *why)
 
 void node_retarget(struct redis_node *n)
 {
+	n->restart = (struct redis_restart){ 0 };
 	for (unsigned i = 0; i < n->count; i++)
 		connection_retarget(n->connections[i]);
 	if (n->replica_ack)

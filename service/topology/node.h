@@ -17,6 +17,7 @@
 #include "redis/command.h"
 #include "redis/connection.h"
 #include "redis/replica_ack.h"
+#include "redis/restart.h"
 #include "redis/subscriber.h"
 #include "redis/url.h"
 
@@ -50,6 +51,7 @@ struct redis_node {
 	int64_t away_since_ms;            /* by the daemon's clock; 0: it is usable, or was not tried yet */
 	enum redis_error error;           /* the latest error */
 	struct node_refusal refusal;
+	struct redis_restart restart;
 	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */
 	int64_t clock_read_us;   /* when it was read last; 0: never */
 	char server[64];         /* such as "redis 7.0.15"; "" before it was reached */

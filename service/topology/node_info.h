@@ -16,7 +16,8 @@ struct node_info {
 	const char *refusal;          /* what it returned, while it is usable and refuses calls; else NULL */
 	int64_t refuses_since_ms;
 	enum redis_error refusal_error;
-	unsigned slots; /* number of slots, in a Cluster */
+	int64_t emptied_at_ms; /* restart_emptied_at_ms */
+	unsigned slots;        /* number of slots, in a Cluster */
 	struct redis_memory memory;
 	bool has_clock;
 	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */

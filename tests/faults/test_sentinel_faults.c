@@ -142,6 +142,7 @@ TEST(the_master_dies_under_load)
 	assert_true(load_failures(l) > 0);
 	assert_int_equal(server_in_use(client), master);
 	assert_true(metric_of(&patternd, "redis_failovers_total") > 0);
+	assert_null(json_item(http(client, "GET", "/info", NULL), "/findings", "kind", "redis_emptied"));
 	load_stop(l, CALLERS); /* a failover may lose the last write of each caller */
 }
 

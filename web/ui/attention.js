@@ -14,6 +14,7 @@ const KINDS = {
 	quorum_server_away: { title: 'A server of the lock quorum is away' },
 	redis_refuses: { title: 'Redis refuses calls' },
 	permissions_missing: { title: 'The Redis user lacks permissions' },
+	redis_emptied: { title: 'Redis lost its data' },
 	memory_full: { title: 'Memory is nearly full' },
 	push_backing_off: {
 		title: 'A program is not called',

@@ -673,9 +673,9 @@ class HangingDelivery(TypedDict):
 
 OverviewFindingKind = Literal[
     "redis_away", "shard_away", "quorum_server_away", "redis_refuses", "permissions_missing",
-    "memory_full", "push_backing_off", "push_failing", "work_failing", "work_hanging", "dead_letters",
-    "message_failing", "messages_waiting", "queue_paused", "groups_blocked", "schedule_missed",
-    "lock_waiting", "clock_off"
+    "redis_emptied", "memory_full", "push_backing_off", "push_failing", "work_failing", "work_hanging",
+    "dead_letters", "message_failing", "messages_waiting", "queue_paused", "groups_blocked",
+    "schedule_missed", "lock_waiting", "clock_off"
 ]
 
 
@@ -688,26 +688,28 @@ class OverviewFinding(TypedDict):
     `shard_away`: a server of a Cluster is not usable. `quorum_server_away`: a server of
     `--lock-quorum` is not usable. `redis_refuses`: a server answers, and refuses calls; if its
     memory is full, `memory_full` covers it. `permissions_missing`: the Redis user lacks
-    permissions. `memory_full`: Redis uses more than 90 % of its `maxmemory`, or requests use more
-    than 80 % of `--max-request-memory`. `push_backing_off`: a target of push makes no requests
-    because of its program. `push_failing`: at least the last 10 requests of a target failed.
-    `work_failing`: of the deliveries of a queue that ended within the last 150 s, at least 3 were
-    rejected or timed out and none was acknowledged, or at least 10 and more than were acknowledged.
-    `work_hanging`: a delivery was extended when it had lasted more than five minutes and four times
-    the extension; its worker reports no `progress`. `dead_letters`: a queue has dead letters.
-    `message_failing`: a message of a queue has failed at least 5 times. `messages_waiting`: the
-    oldest ready message of a queue has been due for more than a minute. `queue_paused`: the queue
-    is paused, and the oldest has been due for more than an hour. `groups_blocked`: messages of a
-    queue wait for groups that are stuck, even if other groups work, and the oldest was sent more
-    than a minute ago. A group is stuck if it is paused, or if none of its messages is ready or in
-    flight; `group_rate` counts only if it holds the group for another minute. `schedule_missed`: a
-    schedule has been due for more than 10 s, and neither a receive nor a read of schedules made its
-    message; if the queue is paused, for more than an hour. `lock_waiting`: requests wait for a
-    lock, the first of them for more than 10 s, or the lock has been held for more than a minute. If
-    at most 10 requests wait, they count only if the lock is held for another minute without an
-    extension. Clients that do not wait count if this daemon has refused them at least every 10 s
-    for five minutes, and the lock has been held for so long. `clock_off`: the clock of Redis and
-    the clock of the daemon's machine differ by more than 2 s."""
+    permissions. `redis_emptied`: within the last hour Redis restarted without its data, which it
+    held while this daemon ran. `memory_full`: Redis uses more than 90 % of its `maxmemory`, or
+    requests use more than 80 % of `--max-request-memory`. `push_backing_off`: a target of push
+    makes no requests because of its program. `push_failing`: at least the last 10 requests of a
+    target failed. `work_failing`: of the deliveries of a queue that ended within the last 150 s, at
+    least 3 were rejected or timed out and none was acknowledged, or at least 10 and more than were
+    acknowledged. `work_hanging`: a delivery was extended when it had lasted more than five minutes
+    and four times the extension; its worker reports no `progress`. `dead_letters`: a queue has dead
+    letters. `message_failing`: a message of a queue has failed at least 5 times.
+    `messages_waiting`: the oldest ready message of a queue has been due for more than a minute.
+    `queue_paused`: the queue is paused, and the oldest has been due for more than an hour.
+    `groups_blocked`: messages of a queue wait for groups that are stuck, even if other groups work,
+    and the oldest was sent more than a minute ago. A group is stuck if it is paused, or if none of
+    its messages is ready or in flight; `group_rate` counts only if it holds the group for another
+    minute. `schedule_missed`: a schedule has been due for more than 10 s, and neither a receive nor
+    a read of schedules made its message; if the queue is paused, for more than an hour.
+    `lock_waiting`: requests wait for a lock, the first of them for more than 10 s, or the lock has
+    been held for more than a minute. If at most 10 requests wait, they count only if the lock is
+    held for another minute without an extension. Clients that do not wait count if this daemon has
+    refused them at least every 10 s for five minutes, and the lock has been held for so long.
+    `clock_off`: the clock of Redis and the clock of the daemon's machine differ by more than 2
+    s."""
     severity: OverviewSeverity
     """`error`: something does not work now; `warning`: something waits."""
     name: Optional[str]
@@ -724,11 +726,11 @@ class OverviewFinding(TypedDict):
     detail: str
     """A sentence for people."""
     since_at_ms: Optional[int]
-    """Since when, by Redis's clock; null when it is not known. For a server that is away or refuses
-    calls, and for a target of push, it is by the clock of the daemon's machine. For
-    `groups_blocked` it is when the oldest of these messages was sent. For `lock_waiting` it is when
-    the first request began to wait, or when the lock was granted, if that is more than a minute
-    ago."""
+    """Since when, by Redis's clock; null when it is not known. For a server that is away, refuses
+    calls or lost its data, and for a target of push, it is by the clock of the daemon's machine.
+    For `groups_blocked` it is when the oldest of these messages was sent. For `lock_waiting` it is
+    when the first request began to wait, or when the lock was granted, if that is more than a
+    minute ago."""
     until_ms: Optional[int]
     """The instant at which it continues, or tries to, without a person. It is null if there is no
     such instant, or it is not known."""
