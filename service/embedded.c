@@ -277,8 +277,10 @@ bool embedded_exited(void)
 	if (server <= 0 || waitpid(server, &status, WNOHANG) != server)
 		return false;
 	server = 0;
-	log_event(LOG_ERROR, "embedded_redis_ended",
-		  "the private redis-server exited (status %d); its last log line: %s", status, last_log_line());
+	bool was_killed = WIFSIGNALED(status);
+	log_event(LOG_ERROR, "embedded_redis_ended", "the private redis-server %s %d; its last log line: %s",
+		  was_killed ? "was killed by signal" : "exited with status",
+		  was_killed ? WTERMSIG(status) : WEXITSTATUS(status), last_log_line());
 	return true;
 }
 
