@@ -98,7 +98,8 @@ static void reload(void)
 	patterns_reload();
 	if (credentials_have_files() && !credentials_reread())
 		return;
-	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
+	log_event(LOG_INFO, "reloaded",
+		  "reread the files, and reconnecting to Redis; a file with an error above keeps its earlier content");
 	renewal_start();
 }
 
@@ -207,8 +208,10 @@ static unsigned raise_descriptor_limit(void)
 	if (limit.rlim_cur >= wanted)
 		return (unsigned)config()->max_connections;
 	unsigned clients = limit.rlim_cur > others ? (unsigned)(limit.rlim_cur - others) : 1;
-	log_event(LOG_WARN, "few_descriptors", "the system allows %llu open files, enough for %u clients, not for %lld",
-		  (unsigned long long)limit.rlim_cur, clients, (long long)config()->max_connections);
+	log_event(LOG_WARN, "few_descriptors",
+		  "the system allows %llu open files, enough for %u client%s, not for %lld",
+		  (unsigned long long)limit.rlim_cur, clients, clients == 1 ? "" : "s",
+		  (long long)config()->max_connections);
 	return clients;
 }
 

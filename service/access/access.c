@@ -62,7 +62,8 @@ void access_reload(void)
 	}
 	access_close();
 	table = fresh;
-	log_event(LOG_INFO, "tokens_read", "read %zu tokens from %s", table->count, config()->tokens);
+	log_event(LOG_INFO, "tokens_read", "read %zu token%s from %s", table->count, table->count == 1 ? "" : "s",
+		  config()->tokens);
 }
 
 /* ---- The token ---- */

@@ -212,13 +212,14 @@ TEST(rotation)
 	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
 	assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("test")), 200);
 	write_over(path, OTHER_HEX " locks:*\n");
-	reload("1 tokens from ");
+	reload("read 1 token from ");
 	/* The connection is the same as before. */
 	assert_problem(http(client, "GET", "/locks/a", NULL, SECRET), 401, "unauthorized", "none");
 	write_over(path, HEX " queues:*\n" OTHER_HEX " *\n# more\n" HEX "0 *\n");
 	reload(":4: the line must start with the 64 hex digits");
 	assert_true(proc_wrote(&patternd.proc, path));
 	assert_true(proc_wrote(&patternd.proc, "the tokens read before stay in use"));
+	reload("a file with an error above keeps its earlier content");
 	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 401);
 	write_over(path, HEX " locks:*\n");
 	proc_signal(&patternd.proc, SIGHUP);
@@ -278,7 +279,7 @@ TEST(under_way)
 	for (size_t i = 0; i < COUNT(lines); i++)
 		wait_until(tickets_at(&redis, lines[i]) == 1, WAIT_MS);
 	write_over(path, OTHER_HEX " queues:* locks:*\n");
-	reload("1 tokens from ");
+	reload("read 1 token from ");
 	assert_true(raw_closed(waits, WAIT_MS));
 	assert_true(raw_closed(holds, WAIT_MS));
 	assert_true(raw_closed(behind, WAIT_MS));
