@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "core/budget.h"
+#include "core/loop.h"
 #include "http/client.h"
 #include "http/https.h"
 #include "http/response.h"
@@ -18,6 +19,7 @@
 #include "net/acceptor.h"
 #include "net/lingering_close.h"
 #include "process/config.h"
+#include "process/log.h"
 #include "process/metrics.h"
 #include "request/answer.h"
 #include "request/request.h"
@@ -26,7 +28,8 @@
 enum {
 	HEALTH_CONNECTIONS = 64,
 	HEALTH_EVICTED = 16, /* number of connections that are closed when all are in use */
-	LEAST_BODIES = 8,    /* number for which --max-request-memory must have room */
+	LOG_PAUSE_US = 60 * 1000 * 1000,
+	LEAST_BODIES = 8, /* number for which --max-request-memory must have room */
 };
 
 /* TLS is a flag of a whole daemon of libmicrohttpd. A server that is not open does nothing. */
@@ -156,6 +159,19 @@ static void on_health_full(struct acceptor *a)
 			shutdown(c->fd, SHUT_RDWR);
 }
 
+/* A client that waits sees neither an answer nor an error. */
+static void on_full(struct acceptor *a)
+{
+	static int64_t quiet_until_us;
+	bool few_descriptors = a->max_connections < config()->max_connections; /* main.c has lowered it */
+
+	if (loop_now_us() < quiet_until_us)
+		return;
+	quiet_until_us = loop_now_us() + LOG_PAUSE_US;
+	log_event(LOG_WARN, "connections_taken", "all %u connections (%s) are in use; new clients wait",
+		  a->max_connections, few_descriptors ? "the limit of open files" : "--max-connections");
+}
+
 static void note_urls(void)
 {
 	for (size_t i = 0; i < client_acceptor.count; i++) {
@@ -199,6 +215,7 @@ static bool open_clients(unsigned max_connections)
 
 	client_acceptor.max_connections = max_connections;
 	client_acceptor.on_client = add_client;
+	client_acceptor.on_full = on_full;
 	servers[PLAIN] = (struct http_server){ .acceptor = &client_acceptor, .timeouts = timeouts };
 	servers[SECURE] = (struct http_server){ .acceptor = &client_acceptor, .timeouts = timeouts, .is_secure = true };
 	return http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&

@@ -9,7 +9,7 @@
 #include "process/log.h"
 #include "process/metrics.h"
 
-enum { ACCEPTS_A_TURN = 16, RETRY_MS = 100 };
+enum { ACCEPTS_A_TURN = 16, RETRY_MS = 100, LOG_PAUSE_US = 60 * 1000 * 1000 };
 
 static void pause_accepting(struct acceptor *a)
 {
@@ -54,9 +54,10 @@ static bool is_passing(int error)
 
 static void cannot_accept(struct acceptor *a, int error)
 {
-	if (!a->logged)
-		log_event(LOG_WARN, "accept_failed", "cannot accept clients: %s", strerror(error));
-	a->logged = true;
+	if (loop_now_us() >= a->quiet_until_us) {
+		log_event(LOG_WARN, "accept_failed", "cannot accept clients: %s; new clients wait", strerror(error));
+		a->quiet_until_us = loop_now_us() + LOG_PAUSE_US;
+	}
 	pause_accepting(a);
 	retry_soon(a);
 }
@@ -76,7 +77,6 @@ static void on_arrivals(struct loop_watch *w, uint32_t events)
 		}
 		int fd = accept4(s->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			a->logged = false;
 			a->on_client(&s->listener, fd);
 		} else if (errno == EAGAIN) {
 			return;

@@ -41,7 +41,7 @@ struct acceptor {
 	size_t count;
 	unsigned connection_count;
 	bool paused;
-	bool logged;             /* a failure of accept was logged: once, until accept works again */
+	int64_t quiet_until_us;  /* until then a failure of accept is not logged again */
 	struct loop_timer retry; /* retries without descriptors, if no connection may close */
 };
 

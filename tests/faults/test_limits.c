@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "../support/daemon.h"
@@ -38,6 +39,17 @@ static bool answers(struct raw *r)
 	return r && raw_text(r, healthz) && raw_answer(r, ANSWER_MS).status == 200;
 }
 
+static int count_in_log(const char *what)
+{
+	char *log = file_text(patternd.proc.err_path);
+	int count = 0;
+
+	for (const char *at = log; (at = strstr(at, what)); at++)
+		count++;
+	free(log);
+	return count;
+}
+
 /* Returns the CPU time that the daemon used in `ms` without requests. */
 static long idle_cpu_ms(int ms)
 {
@@ -56,6 +68,7 @@ TEST(test_few_descriptors)
 
 	patternd = (struct daemon){ .proc.files_max = FILES };
 	daemon_start(&patternd, "--redis", redis.url);
+	assert_true(proc_wrote(&patternd.proc, "the system allows 112 open files, enough for"));
 	for (int i = 0; i < TRIED; i++)
 		taken[i] = raw_try_connect(patternd.port);
 	assert_true(answers(taken[0]));
@@ -65,9 +78,37 @@ TEST(test_few_descriptors)
 	 */
 	assert_in_range(idle_cpu_ms(500), 0, 150);
 	assert_true(answers(taken[0]));
+	assert_int_equal(count_in_log("connections (the limit of open files) are in use; new clients wait"), 1);
 	for (int i = 0; i < TRIED; i++)
 		raw_close(taken[i]);
 	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
+	daemon_stop(&patternd);
+}
+
+TEST(test_one_client)
+{
+	patternd = (struct daemon){ .proc.files_max = 40 };
+	daemon_launch(&patternd, "--redis", redis.url);
+	assert_true(proc_wrote(&patternd.proc, "the system allows 40 open files, enough for 1 client, not for 4096"));
+	daemon_stop(&patternd);
+}
+
+/* The limit was lowered after the start, or other programs opened too many files. */
+TEST(test_no_descriptor)
+{
+	struct rlimit before, none = { 0 };
+
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url);
+	assert_int_equal(prlimit(patternd.proc.pid, RLIMIT_NOFILE, NULL, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(prlimit(patternd.proc.pid, RLIMIT_NOFILE, &none, NULL), 0);
+	struct raw *waits = raw_connect(patternd.port);
+	nap_ms(500); /* it tries to accept every 100 ms */
+	assert_int_equal(count_in_log("cannot accept clients: Too many open files; new clients wait"), 1);
+	assert_int_equal(prlimit(patternd.proc.pid, RLIMIT_NOFILE, &before, NULL), 0);
+	assert_true(answers(waits));
+	raw_close(waits);
 	daemon_stop(&patternd);
 }
 
@@ -86,7 +127,12 @@ TEST(test_all_connections_taken)
 		served += answers(taken[i]);
 	assert_in_range(served, MOST - 2, MOST);
 	assert_in_range(idle_cpu_ms(500), 0, 150);
-	for (int i = 0; i < TRIED; i++)
+	/* Each connection that is closed lets the next client in, and leaves others waiting. */
+	for (int i = 0; i < MOST; i++)
+		raw_close(taken[i]);
+	assert_true(answers(taken[MOST]));
+	assert_int_equal(count_in_log("all 10 connections (--max-connections) are in use; new clients wait"), 1);
+	for (int i = MOST; i < TRIED; i++)
 		raw_close(taken[i]);
 	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
 	daemon_stop(&patternd);
