@@ -342,6 +342,7 @@ int main(int argc, char **argv)
 	if (new_token_requested(argc, argv))
 		return new_token_run(argv);
 	bool is_check = check_requested(&argc, argv, &url);
+	config_check_texts(topology_fault);
 	enum config_outcome outcome = config_load(argc, argv, environ);
 
 	if (outcome != CONFIG_DONE && config_is_dry_run())

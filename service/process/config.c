@@ -48,11 +48,17 @@ static enum source sources[ROWS];
 static int lines[ROWS]; /* line of each option in the file */
 static const char *file_path;
 static bool dry_run;
-static char *copies[ROWS]; /* copies of the texts that `values` points to */
+static char *copies[ROWS];                                           /* copies of the texts that `values` points to */
+static const char *(*fault_of)(const char *flag, const char *value); /* may be NULL */
 
 const struct config *config(void)
 {
 	return &values;
+}
+
+void config_check_texts(const char *(*fault)(const char *flag, const char *value))
+{
+	fault_of = fault;
 }
 
 static void *slot(const struct option_row *row)
@@ -119,6 +125,11 @@ static bool set_text(const struct option_row *row, const char *value, const char
 	if (row->offset == offsetof(struct config, prefix) &&
 	    (strlen(value) > MAX_PREFIX || value[strcspn(value, "{}\r\n\t")]))
 		return refuse(where, row, value, "a prefix: at most 64 bytes, without { } and control characters");
+	const char *fault = fault_of ? fault_of(row->flag, value) : NULL;
+	if (fault) {
+		fprintf(stderr, "patternd: %s: %s\n", where, fault);
+		return false;
+	}
 	char *copy = strdup(value);
 	if (!copy) {
 		fprintf(stderr, "patternd: out of memory\n");

@@ -40,6 +40,12 @@ struct config {
 /* The text of --help, generated from the same rows. */
 extern const char help_text[];
 
+/*
+ * Call it before config_load. `fault` returns what is wrong with the text of an option, and what is
+ * expected; NULL: nothing is.
+ */
+void config_check_texts(const char *(*fault)(const char *flag, const char *value));
+
 enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
 
 /*

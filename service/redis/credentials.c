@@ -102,7 +102,7 @@ bool credentials_open(const char *url)
 	char why[TLS_WHY_BYTES];
 
 	if (redis_urls_parse(&urls, url, NULL) != NULL)
-		return true; /* topology_check reports the error */
+		return true; /* topology_fault has reported it */
 	is_tls = urls.at[0].tls || strstr(config()->lock_quorum, "rediss://") ||
 		 strstr(config()->redis_replicas, "rediss://");
 	if (!check_tls_is_meant())

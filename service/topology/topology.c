@@ -395,17 +395,23 @@ static bool open_nodes(void)
 	return master != NULL;
 }
 
+const char *topology_fault(const char *flag, const char *value)
+{
+	static char fault[512];
+	const char *why = strcmp(flag, "redis") == 0 ? redis_urls_parse(&urls, value, NULL) : NULL;
+
+	snprintf(fault, sizeof(fault),
+		 "%.200s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "
+		 "redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master",
+		 why ? why : "");
+	return why ? fault : NULL;
+}
+
 bool topology_check(void)
 {
-	const char *why = redis_urls_parse(&urls, config()->redis, NULL);
 	bool ok = quorum_check(config()->lock_quorum);
 
-	if (why)
-		fprintf(stderr,
-			"patternd: --redis: %s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "
-			"redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master\n",
-			why);
-	return !why && replicas_check(urls.kind) && ok;
+	return !redis_urls_parse(&urls, config()->redis, NULL) && replicas_check(urls.kind) && ok;
 }
 
 bool topology_open(const char *url)

@@ -22,6 +22,9 @@ struct redis_node;
 struct subscriber;
 struct subscriber_callbacks;
 
+/* For config_check_texts: the fault of a URL of --redis. */
+const char *topology_fault(const char *flag, const char *value);
+
 /*
  * Checks the URLs of --redis, --lock-quorum and --redis-replicas, and connects to none. Returns
  * false after a line on stderr for each fault.

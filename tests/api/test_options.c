@@ -136,6 +136,21 @@ static const char *file_with(const char *text)
 	return path;
 }
 
+TEST(test_each_fault_of_a_file_is_named_with_its_line)
+{
+	const char *path = file_with("pool-size = 0\nredis = http://user:canary-4711@h\nno-such = 1\n");
+	char named[300];
+
+	assert_int_equal(daemon_run(&patternd, "--config", path), 2);
+	snprintf(named, sizeof(named), "%s:1: pool-size: '0' is not a whole number", path);
+	assert_true(proc_wrote(&patternd.proc, named));
+	snprintf(named, sizeof(named), "%s:2: redis: the scheme", path);
+	assert_true(proc_wrote(&patternd.proc, named));
+	snprintf(named, sizeof(named), "%s:3: ", path);
+	assert_true(proc_wrote(&patternd.proc, named));
+	assert_false(proc_wrote(&patternd.proc, "canary"));
+}
+
 TEST(test_secrets_are_not_printed)
 {
 	static const char url[] = "redis://user:canary-4711@127.0.0.1:1/0";
