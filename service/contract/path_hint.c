@@ -112,12 +112,21 @@ static void try_missing(struct fit *best, const struct operation *op, const stru
 static void try_extra(struct fit *best, const struct operation *op, const struct text *segments, int count, bool fits)
 {
 	for (int i = 1; i < count; i++) {
-		bool is_action = i == count - 1 && is_verb(op, segments[i]);
+		bool is_action = is_verb(op, segments[i]);
 		bool is_name = fits && query_name(op) && segments[i].len > 0 && segments[i].len <= MAX_NAME;
 		if (is_action || is_name)
 			keep(best, op, pairs(op, NONE, segments, i), is_action ? OF_VERB : OF_QUERY_NAME,
 			     is_action ? NONE : i);
 	}
+}
+
+/* Tries the verb before the name, such as /locks/extend/x. */
+static void try_swapped(struct fit *best, const struct operation *op, const struct text *segments, bool fits)
+{
+	struct text swapped[] = { segments[0], segments[2], segments[1] };
+
+	if (is_verb(op, segments[1]))
+		keep(best, op, pairs(op, NONE, swapped, NONE), OF_VERB + !fits, NONE);
 }
 
 static struct fit nearest_operation(const char *method, const struct text *segments, size_t count)
@@ -132,7 +141,25 @@ static struct fit nearest_operation(const char *method, const struct text *segme
 			try_missing(&best, op, segments);
 		else if (op->segment_count + 1u == count)
 			try_extra(&best, op, segments, (int)count, fits);
+		if (op->segment_count == count && count == 3)
+			try_swapped(&best, op, segments, fits);
 	}
+	return best;
+}
+
+/*
+ * Returns what has the longest beginning of the path, if no name is in it: the rest is a name that
+ * belongs in the body. If a name is in it, that name probably had a slash.
+ */
+static struct fit nearest_beginning(const char *method, const struct text *segments, size_t count)
+{
+	struct fit best = { .cost = FAR };
+
+	while (!best.op && count > 1)
+		best = nearest_operation(method, segments, --count);
+	for (size_t i = 0; best.op && i < best.op->segment_count; i++)
+		if (best.op->segments[i].len == 0)
+			return (struct fit){ .cost = FAR };
 	return best;
 }
 
@@ -156,6 +183,8 @@ const char *path_hint(const char *method, const struct text *segments, size_t co
 	if (count > 1 && segments[count - 1].len == 0) /* a slash at the end */
 		count--;
 	struct fit near = nearest_operation(method, segments, count);
+	if (!near.op)
+		near = nearest_beginning(method, segments, count);
 	if (!near.op)
 		return NULL;
 	size_t n = write_path(near.op, buffer);

@@ -4,8 +4,9 @@
  *
  * For an unknown path it compares the segments of the known paths: one segment may be misspelled,
  * missing or superfluous. A superfluous segment is the verb of an operation (POST
- * /locks/x/acquire), or a name that belongs in the query (/geo/shops/nearby). A word that other
- * systems use for a segment (x-synonyms) counts as a misspelling.
+ * /locks/x/acquire), a name that belongs in the query (/geo/shops/nearby), or a name that belongs
+ * in the body (/ratelimit/user:7). A word that other systems use for a segment (x-synonyms) counts
+ * as a misspelling.
  */
 #ifndef PATTERND_PATH_HINT_H
 #define PATTERND_PATH_HINT_H
