@@ -243,7 +243,8 @@ static bool check_quorum(struct redis_handshake *h, struct text info)
 
 /*
  * A server that starts with --appendonly makes an append-only file that begins with a snapshot.
- * `aof_base_size` is 0 only if that file was made at this start.
+ * `aof_base_size` is 0 only if that file was made at this start. With aof-use-rdb-preamble off, it
+ * is 0 until the first rewrite, too: a restart is then reported that may have lost nothing.
  */
 static void note_process(struct redis_handshake *h, struct text info)
 {
