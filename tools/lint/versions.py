@@ -26,7 +26,7 @@ PLACES = {
 
 
 def plain(version):
-    """1.0.0-rc2 as pip has it (PEP 440), and dpkg's 1.0.0~rc2 likewise."""
+    """1.0.0-rc3 as pip has it (PEP 440), and dpkg's 1.0.0~rc3 likewise."""
     return re.sub("[-~]", "", version)
 
 
