@@ -314,7 +314,7 @@ static bool overview_counts(int away)
 {
 	struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
 
-	return int_at(a, "/finding_count") == away && json_array_size(json_at(a, "/unknown")) == 0 &&
+	return quorum_findings() == away && json_array_size(json_at(a, "/unknown")) == 0 &&
 	       json_is_null(json_at(a, "/locks"));
 }
 

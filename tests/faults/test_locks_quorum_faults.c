@@ -368,30 +368,20 @@ TEST(a_server_by_another_clock_shifts_nothing)
 	assert_true(int_at(last, "/fence") > int_at(a, "/fence"));
 }
 
-/* Returns how many findings there are, except that servers were emptied by earlier tests. */
-static int64_t findings(void)
-{
-	struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
-	const json_t *emptied = json_item(a, "/kinds", "kind", "redis_emptied");
-
-	return int_at(a, "/finding_count") -
-	       (emptied ? json_integer_value(json_object_get(emptied, "finding_count")) : 0);
-}
-
 /* A server that refuses calls has a finding, and does not keep the others from granting locks. */
 TEST(a_server_that_refuses_has_a_finding)
 {
 	/* The servers may still refuse by an earlier test. */
-	wait_until(findings() == 0, SOON_MS);
+	wait_until(quorum_findings() == 0, SOON_MS);
 	server_command(&quorum.servers[1], "CONFIG SET min-replicas-to-write 5");
 	assert_taken(acquire(), 2);
 	struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
-	assert_int_equal(findings(), 1);
+	assert_int_equal(quorum_findings(), 1);
 	assert_string_equal(text_at(a, "/findings/0/kind"), "redis_refuses");
 	assert_non_null(strstr(text_at(a, "/findings/0/detail"), "NOREPLICAS"));
 	a = http(quorum.c[0], "GET", "/info", NULL);
 	assert_string_equal(text_at(a, "/lock_quorum/1/refusal/code"), "redis_replicas_missing");
 	assert_true(json_is_null(json_at(a, "/lock_quorum/0/refusal")));
 	server_command(&quorum.servers[1], "CONFIG SET min-replicas-to-write 0");
-	wait_until(findings() == 0, SOON_MS);
+	wait_until(quorum_findings() == 0, SOON_MS);
 }

@@ -82,6 +82,15 @@ int quorum_copies(const char *name)
 	return copies;
 }
 
+int64_t quorum_findings(void)
+{
+	struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
+	const json_t *emptied = json_item(a, "/kinds", "kind", "redis_emptied");
+
+	return int_at(a, "/finding_count") -
+	       (emptied ? json_integer_value(json_object_get(emptied, "finding_count")) : 0);
+}
+
 struct answer quorum_release(struct client *c, const char *target, const char *token)
 {
 	char header[128];

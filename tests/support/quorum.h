@@ -45,6 +45,9 @@ void quorum_restart(int i, const char *const env[]);
 /* How many of the servers that run have the lock. */
 int quorum_copies(const char *name);
 
+/* How many findings the overview has, without the servers that tests have emptied. */
+int64_t quorum_findings(void);
+
 /*
  * Several clients acquire the lock `race` with this body until it was granted `grants` times. Fails
  * the test unless one client at a time holds it, with rising fences. Returns how often a client was
