@@ -7,7 +7,7 @@
 
 enum {
 	PAUSED_MS = 3600000, /* a queue that waits for so long was perhaps paused and forgotten */
-	FAILING_ALL = 3,     /* recent deliveries that failed, while none was acknowledged */
+	FAILING_ALL = 3,     /* failed deliveries, or messages in retry, while none was acknowledged */
 	FAILING_ONE = 5,     /* deliveries of one message */
 	SHOWN_ID = 100,      /* bytes of an id */
 };
@@ -15,21 +15,21 @@ enum {
 /* A queue, while it is written. */
 struct state {
 	struct text name;
-	int64_t now_ms, failed, acknowledged;
+	int64_t now_ms, failed, acknowledged, failing;
 	struct queue_delivered last, most, hanging;
 	bool is_paused;
 	struct text dead_letter_queue; /* empty if it has none */
 };
 
-/* Writes ": REASON (WORKER)" of a failed delivery, if its message is still there. */
-static const char *reason_of(const struct queue_delivered *d, char *to, size_t size)
+/* Writes what comes before it and ": REASON (WORKER)", if the message of that delivery is there. */
+static const char *reason_of(const char *before, const struct queue_delivered *d, char *to, size_t size)
 {
 	struct text reason = d->reason;
 	bool has_worker = reason.len && d->worker.len;
 
 	*to = '\0';
 	if (reason.len)
-		snprintf(to, size, ": %.*s%s%.*s%s", (int)reason.len, reason.at, has_worker ? " (" : "",
+		snprintf(to, size, "%s: %.*s%s%.*s%s", before, (int)reason.len, reason.at, has_worker ? " (" : "",
 			 has_worker ? (int)d->worker.len : 0, has_worker ? d->worker.at : "", has_worker ? ")" : "");
 	return to;
 }
@@ -39,6 +39,34 @@ static int shown_id(struct text id)
 	return (int)(id.len < SHOWN_ID ? id.len : SHOWN_ID);
 }
 
+/* Returns whether one message failed in all deliveries of late that failed, and no other waits. */
+static bool fails_alone(const struct reply *r)
+{
+	struct text last = reply_text(r, QUEUE_GET_LAST_FAILED + QUEUE_DELIVERED_SEQUENCE);
+	size_t most = QUEUE_GET_MOST_FAILED;
+
+	return reply_int(r, QUEUE_GET_RETRYING) <= 1 && last.len &&
+	       text_equal(last, reply_text(r, most + QUEUE_DELIVERED_SEQUENCE)) &&
+	       reply_int(r, QUEUE_GET_FAILED_LATELY) <=
+		       queue_state_receives(reply_text(r, most + QUEUE_DELIVERED_STORED_STATE));
+}
+
+/*
+ * While nothing is acknowledged, retries become rare. Then the messages that wait for another try
+ * count, and not the failures of late.
+ */
+int64_t queue_findings_failing(const struct reply *r)
+{
+	int64_t failed = reply_int(r, QUEUE_GET_FAILED_LATELY), retrying = reply_int(r, QUEUE_GET_RETRYING);
+	int64_t acknowledged = reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY), failing = reply_int(r, QUEUE_GET_FAILING);
+
+	if (acknowledged > 0)
+		return failed >= FINDING_FAILING && failed > acknowledged && !fails_alone(r) ? failed : 0;
+	if (failed >= FAILING_ALL && failing > 1)
+		return failed;
+	return retrying >= FAILING_ALL && failing >= FAILING_ALL ? retrying : 0;
+}
+
 /*
  * Finds work that fails before its messages are dead letters: most deliveries, or all of one
  * message.
@@ -46,21 +74,23 @@ static int shown_id(struct text id)
 static void find_failing(struct json_out *o, const struct state *t)
 {
 	char reason[FINDING_DETAIL_BYTES];
+	struct finding f = { "work_failing",          "error", t->name, "deliveries", t->failing, t->failing,
+			     .message_id = t->last.id };
 
-	if (t->failed >= (t->acknowledged ? FINDING_FAILING : FAILING_ALL) && t->failed > t->acknowledged)
-		finding_out(o,
-			    &(struct finding){ "work_failing", "error", t->name, "deliveries", t->failed, t->failed,
-					       .message_id = t->last.id },
-			    "%" PRId64 " deliveries failed within 150 s, and %" PRId64
-			    " %s acknowledged; the last failed%s",
+	if (t->failing == t->failed && t->failing)
+		finding_out(o, &f, "%" PRId64 " deliveries failed within 150 s, and %" PRId64 " %s acknowledged%s",
 			    t->failed, t->acknowledged, t->acknowledged == 1 ? "was" : "were",
-			    reason_of(&t->last, reason, sizeof(reason)));
+			    reason_of("; the last failed", &t->last, reason, sizeof(reason)));
+	else if (t->failing)
+		finding_out(o, &f,
+			    "%" PRId64 " messages failed and wait for another try, and none was acknowledged since%s",
+			    t->failing, reason_of("; the last failed", &t->last, reason, sizeof(reason)));
 	else if (t->most.receives >= FAILING_ONE)
 		finding_out(o,
 			    &(struct finding){ "message_failing", "warning", t->name, "deliveries", t->most.receives, 1,
 					       .message_id = t->most.id },
 			    "message %.*s was delivered %" PRId64 " times, and failed%s", shown_id(t->most.id),
-			    t->most.id.at, t->most.receives, reason_of(&t->most, reason, sizeof(reason)));
+			    t->most.id.at, t->most.receives, reason_of("", &t->most, reason, sizeof(reason)));
 }
 
 /* Finds a worker that keeps extending one delivery, for which other messages may wait. */
@@ -151,6 +181,7 @@ void queue_findings_out(struct json_out *o, const struct request *req, struct te
 		.now_ms = req->now_ms,
 		.failed = reply_int(r, QUEUE_GET_FAILED_LATELY),
 		.acknowledged = reply_int(r, QUEUE_GET_ACKNOWLEDGED_LATELY),
+		.failing = queue_findings_failing(r),
 		.last = queue_delivered_of(o->arena, r, QUEUE_GET_LAST_FAILED, true),
 		.most = queue_delivered_of(o->arena, r, QUEUE_GET_MOST_FAILED, true),
 		.hanging = queue_delivered_of(o->arena, r, QUEUE_GET_HANGING, false),

@@ -9,6 +9,7 @@
 #include "process/named.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
+#include "queues/queue_findings.h"
 
 enum {
 	STATES_AT = QUEUE_DUPLICATE + 1,
@@ -23,6 +24,7 @@ enum {
 	MOST_FAILED_AT,
 	HANGING_AT,
 	OLDEST_BLOCKED_AT,
+	WORK_FAILING_AT,
 	SENT_AT,
 	CELLS
 };
@@ -61,6 +63,9 @@ static const struct named_family families[] = {
 	  true },
 	{ "queue_oldest_blocked_seconds", "gauge",
 	  "Time since the oldest blocked message was sent, of the first 50 groups; 0 when none is.", NULL, NULL, true },
+	{ "queue_work_failing", "gauge",
+	  "Deliveries or messages of the finding work_failing of GET /overview; 0 while the queue has no such finding.",
+	  NULL, NULL, true },
 };
 static struct named_kind kind = {
 	.kind = "queues",
@@ -104,6 +109,7 @@ static void read(double *cells, const struct request *req, const struct reply *r
 	cells[MOST_FAILED_AT] = (double)queue_state_receives(reply_text(r, most + QUEUE_DELIVERED_STORED_STATE));
 	cells[HANGING_AT] = hanging_at_ms ? (double)(req->now_ms - hanging_at_ms) / 1000 : 0;
 	cells[OLDEST_BLOCKED_AT] = blocked_at_ms >= 0 ? (double)(req->now_ms - blocked_at_ms) / 1000 : 0;
+	cells[WORK_FAILING_AT] = (double)queue_findings_failing(r);
 	cells[SENT_AT] = (double)reply_int(r, QUEUE_GET_SENT);
 }
 

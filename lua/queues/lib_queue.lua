@@ -5,7 +5,7 @@
 --                      wide (below); the settings that were PUT (paused: 0, 1, or until when,
 --                      ms); seq, the last sequence given;
 --                      sent, how many messages were stored; expired, how many were dropped for
---                      their ttl; died, how many became dead letters; failures and hanging
+--                      their ttl; died, how many became dead letters; failures, failing and hanging
 --                      (queues/deliveries); trim_at, before which nothing is trimmed; rules
 --                      (queues/lib_queue_rules.lua); full, if `concurrency` refused a receive;
 --                      held_until, for its policy; group_paused_until, the end of the longest

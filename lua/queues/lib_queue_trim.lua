@@ -11,6 +11,9 @@ local function trim()
     plan('ZREM', keys[FLIGHT], member)
     plan('HDEL', keys[QUEUE], member:sub(1, 17))
   end
+  if over[1] then -- the newest of them
+    end_failing(over[1])
+  end
   local is_all = #over < 500
   over = redis.call('ZRANGE', keys[DONE], '0', instant, 'BYSCORE', 'LIMIT', '0', '500')
   local leads = queue.rules_text and queue.rules_text:find('^result_ms')

@@ -3,7 +3,8 @@
 -- ARGV[1]  a sum: 1 if queue_settle was called, or is not worth a call; 2 with annotations
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int, retrying int,
--- rejected int, timed_out int, failed_lately int, acknowledged_lately int, last_failed_at_ms int,
+-- rejected int, timed_out int, failed_lately int, acknowledged_lately int, failing int,
+-- last_failed_at_ms int,
 -- hanging (queue_delivered), oldest_blocked_at_ms int, last_failed (queue_delivered),
 -- most_failed (queue_delivered), exists int, created_at_ms int, changed_at_ms int,
 -- annotations [queue_annotation]...
@@ -12,8 +13,9 @@
 --@shape queue_delivered: sequence text, stored_state text
 -- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
 -- which may have passed; -1 without schedules. failed_lately and acknowledged_lately are of the
--- last 150 s; a delivery that was acknowledged as it was received does not count. last_failed_at_ms
--- is 0 if no delivery ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
+-- last 150 s; a delivery that was acknowledged as it was received does not count. failing is how
+-- many failed in a row since then (lib_queue_failures.lua). last_failed_at_ms is 0 if no delivery
+-- ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
 -- -1 when nothing is blocked; it is of the first messages of the first 50 groups. exists is 0 for a
 -- queue that was never used, or was deleted. created_at_ms and changed_at_ms, of the settings, are
 -- 0 if that was not noted.
@@ -29,10 +31,10 @@ for name in pairs(UNSET) do
 end
 local n = #names
 names[n + 1], names[n + 2], names[n + 3] = 'rules', 'group_paused_until', 'failures'
-names[n + 4], names[n + 5] = 'hanging', 'layout'
+names[n + 4], names[n + 5], names[n + 6] = 'failing', 'hanging', 'layout'
 local annotations, changed_at, created_at
 if asked >= 2 then
-  names[n + 6], names[n + 7], names[n + 8] = 'created_at', 'changed_at', 'annotations'
+  names[n + 7], names[n + 8], names[n + 9] = 'created_at', 'changed_at', 'annotations'
 end
 local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
 if asked >= 2 then
@@ -41,6 +43,7 @@ end
 local layout = table.remove(stored)
 check_layout(layout)
 local hanging, hanging_state = hanging_delivery(table.remove(stored) or nil)
+local failing, failing_at = read_failing(table.remove(stored) or nil)
 local failed = read_failures(table.remove(stored) or nil)
 local has_paused, rules = table.remove(stored), table.remove(stored)
 for i, value in ipairs(stored) do
@@ -110,7 +113,8 @@ local kept_since = now - setting('dead_retention_ms')
 local in_flight = redis.call('ZCOUNT', keys[FLIGHT], '(' .. instant, '+inf')
 local dead = redis.call('ZCOUNT', keys[DEAD], '(' .. format('%d', kept_since), '+inf')
 local ended_count = redis.call('ZCOUNT', keys[FLIGHT], '0', instant)
-local ended, timed_out = ended_deliveries('250'), 0
+local ended, timed_out, last = ended_deliveries('250'), 0, failed.last
+failing = still_failing(failing, failing_at, rules)
 local retrying = failed.retrying + 0
 if retrying > 0 and due_now > 0 then
   retrying = math.max(retrying - retried_of(due_page('250')), 0)
@@ -126,7 +130,9 @@ for _, m in ipairs(ended) do
   elseif not m.lost then
     expired = expired + 1
   end
-  timed_out = timed_out + (m.lost and 0 or 1)
+  if not m.lost then
+    timed_out, failing, last = timed_out + 1, math.max(failing + (last == m.seq and 0 or 1), 1), m.seq
+  end
   retrying = retrying + (m.state == 'due' and m.at > now and 1 or 0)
 end
 ready = ready + ended_count - #ended
@@ -147,7 +153,7 @@ local acknowledged = redis.call('ZCOUNT', keys[FLIGHT], '-' .. format('%d', forg
   '(-' .. format('%d', forgotten_from - WINDOW_MS))
 for _, value in ipairs({
   retrying, failed.rejected + 0, failed.timed_out + timed_out, math.ceil(failed_lately(failed)) + timed_out,
-  acknowledged, failed.last_at + 0, hanging or '', hanging_state or '', blocked > 0 and oldest_blocked() or -1,
+  acknowledged, failing, failed.last_at + 0, hanging or '', hanging_state or '', blocked > 0 and oldest_blocked() or -1,
   unpack(failed_messages(failed, kept_since)),
 }) do
   reply[#reply + 1] = value

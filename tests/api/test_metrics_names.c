@@ -112,6 +112,21 @@ TEST(figures_of_queues_come_from_redis)
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);
 }
 
+TEST(work_that_fails_is_a_figure)
+{
+	assert_status(http(client, "POST", "/queues/ordinary/messages",
+			   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3}]}"),
+		      201);
+	struct answer a = http(client, "POST", "/queues/ordinary/receive", "{\"limit\":3}");
+	assert_status(a, 200);
+	assert_value("queue_work_failing{queue=\"ordinary\"}", 0);
+	for (int i = 0; i < 3; i++)
+		assert_status(http(client, "POST", delivery("ordinary", a, i, "/reject"), "{}"), 200);
+	leap(&patternd, ROUND_S);
+	wait_until(value("queue_work_failing{queue=\"ordinary\"}") == 3, SOON_MS);
+	assert_status(http(client, "DELETE", "/queues/ordinary", NULL), 204);
+}
+
 TEST(decisions_of_policies_are_counted)
 {
 	static const char one[] = "{\"key\":\"k\",\"policy\":\"calls\"}", key[] = "Idempotency-Key: decided-once";

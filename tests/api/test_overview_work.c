@@ -80,14 +80,102 @@ TEST(one_poison_message_among_good_ones_is_found)
 	assert_null(finding(look(), "message_failing"));
 }
 
+static bool has_finding(const char *queue, const char *kind)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s", queue);
+	return json_item(http(client, "GET", target, NULL), "/findings", "kind", kind) != NULL;
+}
+
+enum { FORGOTTEN_US = 310000000 }; /* no delivery has ended of late, after so long without one */
+
+static int64_t retrying(const char *queue)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s", queue);
+	return int_at(http(client, "GET", target, NULL), "/retrying");
+}
+
+static void assert_retries_fail(void)
+{
+	char wanted[160];
+	struct answer a = look();
+	int64_t count = retrying("rare");
+
+	assert_in_range(count, 3, 20);
+	snprintf(wanted, sizeof(wanted),
+		 "%d messages failed and wait for another try, and none was acknowledged since; the last failed: no "
+		 "bank (w 1)",
+		 (int)count);
+	assert_text(finding(a, "work_failing"), "unit", "deliveries");
+	assert_int_equal(number(finding(a, "work_failing"), "value"), count);
+	assert_detail(finding(a, "work_failing"), wanted);
+}
+
+/* Retries become rare by their backoff. */
+TEST(work_that_fails_is_found_until_something_is_acknowledged)
+{
+	char target[160];
+
+	done("PUT", "/queues/rare", "{\"backoff\":{\"base_ms\":10000,\"max_ms\":7200000}}");
+	for (int i = 0; i < 20; i++)
+		done("POST", "/queues/rare/messages", "{\"body\":1}");
+	for (int s = 0; s < 9000; s += 30) {
+		end_all("rare", "no bank");
+		if (!has_finding("rare", "work_failing"))
+			fail_msg("the work does not fail after %d s", s);
+		*redis_clock_us += 30000000;
+	}
+	*redis_clock_us += FORGOTTEN_US;
+	assert_retries_fail();
+	struct answer a = http(client, "POST", "/queues/rare/receive", "{\"limit\":1}");
+	snprintf(target, sizeof(target), "/queues/rare/deliveries/%s", text_at(a, "/messages/0/receipt"));
+	done("DELETE", target, NULL);
+	assert_false(has_finding("rare", "work_failing"));
+	*redis_clock_us += FORGOTTEN_US;
+	assert_false(has_finding("rare", "work_failing"));
+	done("POST", "/queues/rare/receive", "{\"limit\":1}"); /* Redis does not have the acknowledgement any more */
+	*redis_clock_us += 1000000;
+	assert_false(has_finding("rare", "work_failing"));
+	assert_in_range(retrying("rare"), 3, 20);
+}
+
+/*
+ * Only one message fails, though more often than others are acknowledged, and after 150 s these are
+ * forgotten.
+ */
+TEST(one_poison_message_in_a_quiet_queue_is_no_work_that_fails)
+{
+	done("PUT", "/queues/quiet", "{\"max_receives\":60,\"backoff\":{\"base_ms\":5000,\"max_ms\":5000}}");
+	for (int i = 0; i < 2; i++)
+		done("POST", "/queues/quiet/messages", "{\"body\":\"good\"}");
+	end_all("quiet", NULL);
+	done("POST", "/queues/quiet/messages", "{\"body\":\"bad\",\"id\":\"bad\"}");
+	int receives = 0;
+	for (int s = 0; s < 900; s++) {
+		end_all("quiet", "bad address");
+		struct answer a = http(client, "GET", "/queues/quiet", NULL);
+		bool is_dead = int_at(a, "/dead") == 1;
+		receives = is_dead ? 0 : (int)int_at(a, "/most_failed/receives");
+		assert_null(json_item(a, "/findings", "kind", "work_failing"));
+		assert_int_equal(json_item(a, "/findings", "kind", "message_failing") != NULL, receives >= 5);
+		if (is_dead)
+			return;
+		*redis_clock_us += 1000000;
+	}
+	fail_msg("the message has %d receives", receives);
+}
+
 TEST(time_outs_are_failures)
 {
 	done("PUT", "/queues/slow", "{\"visibility_ms\":1000,\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
-	done("POST", "/queues/slow/messages", "{\"body\":1,\"id\":\"first\"}");
 	for (int i = 0; i < 3; i++) {
+		done("POST", "/queues/slow/messages", "{\"body\":1}");
 		done("POST", "/queues/slow/receive", NULL);
-		*redis_clock_us += 1000000;
 	}
+	*redis_clock_us += 1000000;
 	assert_int_equal(number(finding(look(), "work_failing"), "value"), 3);
 }
 

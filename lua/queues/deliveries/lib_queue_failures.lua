@@ -8,6 +8,9 @@
 --   receives, most  the most deliveries that a message had when it failed, and its sequence: not
 --              of a message that is gone by the next failure
 -- A queue in which no delivery failed lacks the field.
+-- The field `failing` has how many deliveries failed since the last acknowledgement, and when the
+-- last of them failed. Several failures of one message in a row count once. The field is removed
+-- with the acknowledgement that came later.
 local WINDOW_MS = REMEMBERED_MS -- so that acknowledgements can be counted as well
 
 -- read_failures(text): the field as a table.
@@ -36,15 +39,38 @@ local function failed_lately(f)
   return f.failed + f.before * (1 - math.max(past, 0) / WINDOW_MS)
 end
 
+-- read_failing(text): the two values of the field `failing`.
+local function read_failing(text)
+  local count, at = (text or '0 0'):match('^(%d+) (%d+)$')
+  if not at then
+    foreign('a hash that is not a queue')
+  end
+  return count + 0, at + 0
+end
+
+-- acknowledged_at(score, rules): when a delivery with that score in `flight` was acknowledged;
+-- below 0 if it was not.
+local function acknowledged_at(score, rules)
+  return -score - math.max(REMEMBERED_MS, result_ms_of(rules))
+end
+
+-- still_failing(count, at, rules): how many failed in a row, 0 if something was acknowledged since.
+-- An acknowledgement of the same millisecond may have been later.
+local function still_failing(count, at, rules)
+  local newest = count > 0 and redis.call('ZRANGE', keys[FLIGHT], '0', '0', 'WITHSCORES')[2]
+  return newest and acknowledged_at(newest, rules) >= at and 0 or count
+end
+
 -- failures(): the field, which is read once, with the settings that decide what becomes of a
 -- message whose delivery failed.
 local function failures()
   if not queue.failures then
-    local stored = redis.call('HMGET', keys[QUEUE], 'failures', 'max_receives', 'backoff_base_ms', 'backoff_max_ms')
+    local stored = redis.call('HMGET', keys[QUEUE], 'failures', 'max_receives', 'backoff_base_ms', 'backoff_max_ms',
+      'failing')
     know('max_receives', stored[2])
     know('backoff_base_ms', stored[3])
     know('backoff_max_ms', stored[4])
-    queue.failures = read_failures(stored[1])
+    queue.failures, queue.was_failing = read_failures(stored[1]), stored[5]
   end
   return queue.failures
 end
@@ -56,6 +82,12 @@ local function note_failure(m, how)
     f.before = since == f.since + WINDOW_MS and f.failed or 0
     f.since, f.failed = since, 0
   end
+  if not queue.failing then
+    local count, at = read_failing(queue.was_failing)
+    check_types() -- which reads the rules
+    queue.failing = still_failing(count, at, queue.rules_text)
+  end
+  queue.failing = math.max(queue.failing + (f.last == m.seq and 0 or 1), 1)
   f[how], f.failed, f.last_at, f.last = f[how] + 1, f.failed + 1, now, m.seq
   local is_gone = f.most ~= m.seq and m.receives < f.receives + 0
     and redis.call('HEXISTS', keys[QUEUE], f.most) == 0
@@ -71,6 +103,16 @@ local function note_retries(change)
     local f = failures()
     f.retrying = math.max(f.retrying + change, 0)
     queue.fails = true
+  end
+end
+
+-- end_failing(member): plans that nothing fails in a row any more, if the acknowledgement of that
+-- member of `flight`, which is about to be forgotten, was later.
+local function end_failing(member)
+  local stored = redis.call('HGET', keys[QUEUE], 'failing')
+  local _, at = read_failing(stored or nil)
+  if stored and acknowledged_at(redis.call('ZSCORE', keys[FLIGHT], member), queue.rules_text) >= at then
+    plan('HDEL', keys[QUEUE], 'failing')
   end
 end
 
@@ -109,6 +151,9 @@ local function plan_failures()
     local f = queue.failures
     plan('HSET', keys[QUEUE], 'failures', format('%d %d %d %d %d %d %d %s %d %s', f.retrying, f.rejected, f.timed_out,
       f.since, f.failed, f.before, f.last_at, f.last, f.receives, f.most))
+    if queue.failing then
+      plan('HSET', keys[QUEUE], 'failing', format('%d ', queue.failing) .. instant)
+    end
     queue.fails = false
   end
 end
