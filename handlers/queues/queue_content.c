@@ -154,8 +154,7 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 	out_text_or_null(o, "sequence", sequence);
 }
 
-/* Returns no text if it is empty, or memory ran out. */
-static struct text decoded(struct arena *arena, struct text encoded)
+struct text queue_decoded(struct arena *arena, struct text encoded)
 {
 	struct text plain = arena_copy(arena, encoded.at, encoded.len);
 
@@ -166,7 +165,7 @@ static struct text decoded(struct arena *arena, struct text encoded)
 
 void queue_worker_out(struct json_out *o, struct text worker)
 {
-	out_text_or_null(o, "worker", decoded(o->arena, worker));
+	out_text_or_null(o, "worker", queue_decoded(o->arena, worker));
 }
 
 int64_t queue_state_receives(struct text state)
@@ -211,7 +210,7 @@ struct queue_delivered queue_delivered_of(struct arena *arena, const struct repl
 	bool has_worker = !has_failed || *m.nonce.at == '-';
 	return (struct queue_delivered){
 		.id = m.id.len ? m.id : sequence,
-		.worker = has_worker ? decoded(arena, m.worker) : (struct text){ 0 },
+		.worker = has_worker ? queue_decoded(arena, m.worker) : (struct text){ 0 },
 		.reason = m.reason,
 		.receives = m.receives,
 		.received_at_ms = queue_state_received_at_ms(m.nonce),
@@ -234,7 +233,7 @@ struct text queue_dead_from(struct arena *arena, struct text content)
 		struct text part = text_cut(&rest, '\t');
 		if (part.len && *part.at == 'f') {
 			part = (struct text){ part.at + 1, part.len - 1 };
-			return decoded(arena, text_cut(&part, ' '));
+			return queue_decoded(arena, text_cut(&part, ' '));
 		}
 		if (!part.len || *part.at != 'm' || !rest.at)
 			break;
@@ -250,7 +249,7 @@ static void out_part(struct json_out *o, struct text part)
 	if (*part.at == 't')
 		out_text(o, "traceparent", value);
 	else if (*part.at == 'f')
-		out_text(o, "dead_from", decoded(o->arena, text_cut(&value, ' ')));
+		out_text(o, "dead_from", queue_decoded(o->arena, text_cut(&value, ' ')));
 	else if (*part.at == 'd')
 		out_text(o, "dedupe_id", value);
 	else if (*part.at == 'h' || *part.at == 's') /* JSON is read up to a NUL */
@@ -293,7 +292,7 @@ static void out_progress(struct json_out *o, struct text progress)
 	}
 	out_object(o, "progress");
 	out_int(o, "percent", cut_number(&percent, 3));
-	out_text_or_null(o, "note", decoded(o->arena, progress));
+	out_text_or_null(o, "note", queue_decoded(o->arena, progress));
 	out_close(o);
 }
 

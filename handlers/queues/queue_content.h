@@ -94,6 +94,9 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 /* Returns the sequence of a sent message, whose id was `given`, from its item of the reply. */
 struct text queue_sent_sequence(const struct reply *item, struct text given);
 
+/* Returns a name as it was given. It returns no text if the name is empty, or memory ran out. */
+struct text queue_decoded(struct arena *arena, struct text encoded);
+
 /*
  * Returns the queue in which the message of a content died before it moved; absent if it did not.
  */

@@ -19,6 +19,7 @@ struct state {
 	struct queue_delivered last, most, hanging;
 	bool is_paused;
 	struct text dead_letter_queue; /* empty if it has none */
+	struct text letters_from;      /* whose dead letters moved here; empty if none did */
 };
 
 /* Writes what comes before it and ": REASON (WORKER)", if the message of that delivery is there. */
@@ -110,6 +111,7 @@ static void find_hanging(struct json_out *o, const struct state *t, int64_t bloc
 
 static void find_old(struct json_out *o, const struct state *t, const struct reply *r)
 {
+	char letters[FINDING_DETAIL_BYTES] = "";
 	int64_t at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS), ready = reply_int(r, QUEUE_GET_READY);
 	int64_t in_flight = reply_int(r, QUEUE_GET_IN_FLIGHT);
 	struct finding f = { t->is_paused ? "queue_paused" : "messages_waiting",
@@ -122,12 +124,15 @@ static void find_old(struct json_out *o, const struct state *t, const struct rep
 
 	if (at_ms < 0 || t->now_ms - at_ms <= (t->is_paused ? PAUSED_MS : FINDING_OLD_MS))
 		return;
+	if (t->letters_from.len)
+		snprintf(letters, sizeof(letters), "; it gets the dead letters of queue '%.*s'",
+			 (int)t->letters_from.len, t->letters_from.at);
 	if (t->is_paused || in_flight == 0)
-		finding_out(o, &f, "%" PRId64 " message%s %s due, and %s", ready, finding_plural(ready),
-			    finding_verb(ready), t->is_paused ? "the queue is paused" : "none is in flight");
+		finding_out(o, &f, "%" PRId64 " message%s %s due, and %s%s", ready, finding_plural(ready),
+			    finding_verb(ready), t->is_paused ? "the queue is paused" : "none is in flight", letters);
 	else
-		finding_out(o, &f, "%" PRId64 " message%s %s due, and %" PRId64 " %s in flight", ready,
-			    finding_plural(ready), finding_verb(ready), in_flight, finding_verb(in_flight));
+		finding_out(o, &f, "%" PRId64 " message%s %s due, and %" PRId64 " %s in flight%s", ready,
+			    finding_plural(ready), finding_verb(ready), in_flight, finding_verb(in_flight), letters);
 }
 
 static void find_missed(struct json_out *o, const struct state *t, int64_t at_ms)
@@ -147,9 +152,11 @@ static void find_dead(struct json_out *o, const struct state *t, int64_t dead)
 
 	if (dead > 0 && to.len)
 		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
-			    "%" PRId64 " dead letter%s %s not in queue %.*s yet; it stays if that does not exist, "
-			    "is full, or has or remembers its id",
-			    dead, finding_plural(dead), finding_verb(dead), (int)to.len, to.at);
+			    "%" PRId64
+			    " dead letter%s %s not moved to queue '%.*s': check that it exists, and has room "
+			    "(max_messages). A letter whose id is in use or remembered there stays. Each look at this "
+			    "queue tries the move again",
+			    dead, finding_plural(dead), dead == 1 ? "has" : "have", (int)to.len, to.at);
 	else if (dead > 0)
 		finding_out(o, &(struct finding){ "dead_letters", "warning", t->name, "messages", dead, .count = dead },
 			    "%" PRId64 " dead letter%s wait%s for a redrive or a purge", dead, finding_plural(dead),
@@ -187,6 +194,7 @@ void queue_findings_out(struct json_out *o, const struct request *req, struct te
 		.hanging = queue_delivered_of(o->arena, r, QUEUE_GET_HANGING, false),
 		.is_paused = reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) > 0,
 		.dead_letter_queue = reply_text(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEAD_LETTER_QUEUE),
+		.letters_from = queue_decoded(o->arena, reply_text(r, QUEUE_GET_LETTERS_FROM)),
 	};
 
 	out_object(o, "recent");

@@ -166,6 +166,8 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	struct text to = reply_text(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEAD_LETTER_QUEUE);
 
 	(void)part;
+	if (reply_int(r, QUEUE_GET_DEAD) > 0)
+		queue_settings_move_letters(name, r, QUEUE_GET_SETTINGS);
 	if (in->dead_letter_queue.at && !text_equal(in->dead_letter_queue, to))
 		return;
 	out_object(o, NULL);

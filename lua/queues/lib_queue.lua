@@ -11,8 +11,9 @@
 --                      held_until, for its policy; group_paused_until, the end of the longest
 --                      pause; two fields per message, <sequence> and <sequence>s (below); the
 --                      fields of queues/schedules/lib_queue_schedule.lua; created_at, when the
---                      queue was made, and changed_at, when its settings were written, ms; and
---                      annotations (queues/lib_queue_annotations.lua)
+--                      queue was made, and changed_at, when its settings were written, ms;
+--                      letters_from, whose dead letters came here last; and annotations
+--                      (queues/lib_queue_annotations.lua)
 --   2  ...:ready       sorted set: messages that can be received: member (below) by priority *
 --                      10^13 + due_ms
 --   3  ...:delayed     sorted set: messages that are due later: member by due_ms. The next receive

@@ -6,7 +6,8 @@
 -- rejected int, timed_out int, failed_lately int, acknowledged_lately int, failing int,
 -- last_failed_at_ms int,
 -- hanging (queue_delivered), oldest_blocked_at_ms int, last_failed (queue_delivered),
--- most_failed (queue_delivered), exists int, created_at_ms int, changed_at_ms int,
+-- most_failed (queue_delivered), exists int, letters_from text, created_at_ms int,
+-- changed_at_ms int,
 -- annotations [queue_annotation]...
 --@again -1 unsettled: settled int
 --@first queue_settle
@@ -17,7 +18,8 @@
 -- many failed in a row since then (lib_queue_failures.lua). last_failed_at_ms is 0 if no delivery
 -- ever failed. A sequence is '' if the message is gone. oldest_blocked_at_ms is
 -- -1 when nothing is blocked; it is of the first messages of the first 50 groups. exists is 0 for a
--- queue that was never used, or was deleted. created_at_ms and changed_at_ms, of the settings, are
+-- queue that was never used, or was deleted. letters_from is the queue, percent-encoded, whose dead
+-- letters moved here last; '' without one. created_at_ms and changed_at_ms, of the settings, are
 -- 0 if that was not noted.
 -- Deliveries whose visibility ended count as what they will be once settled, and messages past
 -- their ttl as expired. This is exact for the first 250 of each, as many as a change of the
@@ -31,10 +33,10 @@ for name in pairs(UNSET) do
 end
 local n = #names
 names[n + 1], names[n + 2], names[n + 3] = 'rules', 'group_paused_until', 'failures'
-names[n + 4], names[n + 5], names[n + 6] = 'failing', 'hanging', 'layout'
+names[n + 4], names[n + 5], names[n + 6], names[n + 7] = 'failing', 'letters_from', 'hanging', 'layout'
 local annotations, changed_at, created_at
 if asked >= 2 then
-  names[n + 7], names[n + 8], names[n + 9] = 'created_at', 'changed_at', 'annotations'
+  names[n + 8], names[n + 9], names[n + 10] = 'created_at', 'changed_at', 'annotations'
 end
 local stored = redis.call('HMGET', keys[QUEUE], unpack(names))
 if asked >= 2 then
@@ -43,6 +45,7 @@ end
 local layout = table.remove(stored)
 check_layout(layout)
 local hanging, hanging_state = hanging_delivery(table.remove(stored) or nil)
+local letters_from = table.remove(stored)
 local failing, failing_at = read_failing(table.remove(stored) or nil)
 local failed = read_failures(table.remove(stored) or nil)
 local has_paused, rules = table.remove(stored), table.remove(stored)
@@ -159,8 +162,8 @@ for _, value in ipairs({
   reply[#reply + 1] = value
 end
 n = #reply
-reply[n + 1] = layout and 1 or redis.call('EXISTS', keys[QUEUE])
-reply[n + 2], reply[n + 3] = (created_at or 0) + 0, (changed_at or created_at or 0) + 0
+reply[n + 1], reply[n + 2] = layout and 1 or redis.call('EXISTS', keys[QUEUE]), letters_from or ''
+reply[n + 3], reply[n + 4] = (created_at or 0) + 0, (changed_at or created_at or 0) + 0
 if annotations then
   annotations = cmsgpack.unpack(annotations)
   for i = 1, #annotations, 2 do

@@ -168,6 +168,21 @@ TEST(one_poison_message_in_a_quiet_queue_is_no_work_that_fails)
 	fail_msg("the message has %d receives", receives);
 }
 
+/* Its messages do not show where they come from until a worker receives them. */
+TEST(a_queue_of_dead_letters_names_the_other_queue)
+{
+	done("PUT", "/queues/letters", "{}");
+	done("PUT", "/queues/bills:eu", "{\"max_receives\":1,\"dead_letter_queue\":\"letters\"}");
+	done("POST", "/queues/bills:eu/messages", "{\"body\":1}");
+	end_all("bills:eu", "no such account");
+	wait_until(int_at(http(client, "GET", "/queues/letters", NULL), "/ready") == 1, SOON_MS);
+	*redis_clock_us += 61000000;
+	struct answer a = look();
+	assert_text(finding(a, "messages_waiting"), "name", "letters");
+	assert_detail(finding(a, "messages_waiting"),
+		      "1 message is due, and none is in flight; it gets the dead letters of queue 'bills:eu'");
+}
+
 TEST(time_outs_are_failures)
 {
 	done("PUT", "/queues/slow", "{\"visibility_ms\":1000,\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");

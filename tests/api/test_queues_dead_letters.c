@@ -1,6 +1,7 @@
 /*
  * Over HTTP: a queue with a dead_letter_queue, into which its dead letters move by themselves. The
- * tests look at the other queue, `d`, since a GET of the queue itself begins a move as well.
+ * tests look at the other queue, `d`, since a GET of the queue itself or of a list begins a move as
+ * well.
  */
 #include "queue_stage.h"
 #include "waiter.h"
@@ -227,12 +228,27 @@ TEST(letters_stay_while_the_other_queue_is_full)
 	assert_string_equal(text_at(a, "/findings/0/kind"), "dead_letters");
 	assert_string_equal(
 		text_at(a, "/findings/0/detail"),
-		"1 dead letter is not in queue d yet; it stays if that does not exist, is full, or has or remembers its id");
+		"1 dead letter has not moved to queue 'd': check that it exists, and has room (max_messages). A letter "
+		"whose id is in use or remembered there stays. Each look at this queue tries the move again");
 	assert_int_equal(count_in(at_d("POST", "/receive", "{\"limit\":9,\"acknowledge\":true}")), 2);
 	struct raw *w = waiter(&patternd, "q", "{\"wait_ms\":20000}"); /* it looks once a second */
 	wait_until(has_ready(1), SOON_MS);
 	wait_until(dead_in_redis() == 0, SOON_MS);
 	raw_reset(w);
+}
+
+/* An operator enlarges the other queue, and sees in the overview that the letters leave. */
+TEST(the_overview_begins_the_move)
+{
+	assert_status(at_d("PUT", "", "{\"max_messages\":1}"), 201);
+	configure_letters();
+	die("a");
+	die("b");
+	wait_until(has_ready(1) && *move_at() && dead_in_redis() == 1, SOON_MS);
+	assert_string_equal(server_command(&redis, "HGET p:queue:{d} letters_from")->str, "q");
+	assert_status(at_d("PATCH", "", "{\"max_messages\":2}"), 200);
+	wait_until(http(client, "GET", "/overview", NULL).status == 200 && has_ready(2), SOON_MS);
+	wait_until(dead_in_redis() == 0, SOON_MS);
 }
 
 /* The next receive begins the move, also at a daemon that does not know of the death. */

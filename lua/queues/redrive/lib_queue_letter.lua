@@ -31,6 +31,12 @@ local function ready_body_from(queue_name, to, m)
   return join_body('\tm' .. queue_name .. ' ' .. m.seq .. dead_from, rest)
 end
 
+-- note_letters(name): plans that the queue has got letters of the queue of that name, which has the
+-- setting dead_letter_queue. The name is percent-encoded.
+local function note_letters(name)
+  plan('HSET', keys[QUEUE], 'letters_from', name)
+end
+
 -- letter_there(id, origin): whether the queue that gets a message has or remembers its id: nil if
 -- not, 'moved' if by this message, which has that origin, 'taken' otherwise. A message that only
 -- waits to be dropped is dropped.

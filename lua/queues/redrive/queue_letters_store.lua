@@ -48,6 +48,9 @@ for i = 6, #ARGV, 3 do
 end
 if total > 0 then
   plan_stored()
+  if mode == '1' then
+    note_letters(name)
+  end
   commit(true)
   if stored.is_new then
     made = { keys[QUEUE] }

@@ -110,6 +110,9 @@ local function move_letters(letters)
   end
   if total > before then
     plan_stored()
+    if is_setting then
+      note_letters(name)
+    end
     commit(true)
   end
   use(0)
