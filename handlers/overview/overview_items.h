@@ -10,7 +10,7 @@
 #include "json/tree.h"
 
 /* The kinds of the contract, the worst first. */
-enum { OVERVIEW_KINDS = OVERVIEW_GET_KIND_CLOCK_OFF, OVERVIEW_MOST_OF_KIND = 1000 };
+enum { OVERVIEW_KINDS = OVERVIEW_GET_KIND_LOCK_WAITING, OVERVIEW_MOST_OF_KIND = 1000 };
 
 struct overview_items {
 	struct arena *arena; /* (ref) has the findings */

@@ -25,6 +25,7 @@ const KINDS = {
 	push_failing: { title: 'A program fails its messages', of: 'program', to: (name) => route('push', name) },
 	work_failing: { title: 'Work fails', of: 'queue', to: toQueue, unit: 'deliveries' },
 	work_hanging: { title: 'Work hangs', of: 'queue', to: toQueue },
+	clock_off: { title: 'A clock is wrong' },
 	dead_letters: { title: 'Dead letters', of: 'queue', to: (name) => route('queues', name, 'dead') },
 	message_failing: { title: 'A message fails', of: 'queue', to: toQueue },
 	messages_waiting: { title: 'Messages wait', of: 'queue', to: toQueue },
@@ -41,7 +42,6 @@ const KINDS = {
 		to: (name) => route('locks', name),
 		unit: 'requests',
 	},
-	clock_off: { title: 'A clock is wrong' },
 };
 const aboutOf = (kind) => KINDS[kind] ?? { title: kind };
 export const titleOf = (kind) => aboutOf(kind).title;

@@ -674,8 +674,8 @@ class HangingDelivery(TypedDict):
 OverviewFindingKind = Literal[
     "redis_away", "shard_away", "quorum_server_away", "redis_refuses", "permissions_missing",
     "redis_emptied", "memory_full", "push_backing_off", "push_failing", "work_failing", "work_hanging",
-    "dead_letters", "message_failing", "messages_waiting", "queue_paused", "groups_blocked",
-    "schedule_missed", "lock_waiting", "clock_off"
+    "clock_off", "dead_letters", "message_failing", "messages_waiting", "queue_paused",
+    "groups_blocked", "schedule_missed", "lock_waiting"
 ]
 
 
@@ -697,9 +697,10 @@ class OverviewFinding(TypedDict):
     acknowledged. It lasts while 3 messages wait for another try, and none was acknowledged since.
     If only one message fails, it is `message_failing`. `work_hanging`: a delivery was extended when
     it had lasted more than five minutes and four times the extension; its worker reports no
-    `progress`. `dead_letters`: a queue has dead letters. `message_failing`: a message of a queue
-    has failed at least 5 times. `messages_waiting`: the oldest ready message of a queue has been
-    due for more than a minute. `queue_paused`: the queue is paused, and the oldest has been due for
+    `progress`. `clock_off`: the clock of Redis and the clock of the daemon's machine differ by more
+    than 2 s. `dead_letters`: a queue has dead letters. `message_failing`: a message of a queue has
+    failed at least 5 times. `messages_waiting`: the oldest ready message of a queue has been due
+    for more than a minute. `queue_paused`: the queue is paused, and the oldest has been due for
     more than an hour. `groups_blocked`: messages of a queue wait for groups that are stuck, even if
     other groups work, and the oldest was sent more than a minute ago. A group is stuck if it is
     paused, or if none of its messages is ready or in flight; `group_rate` counts only if it holds
@@ -709,8 +710,7 @@ class OverviewFinding(TypedDict):
     the lock has been held for more than a minute. If at most 10 requests wait, they count only if
     the lock is held for another minute without an extension. Clients that do not wait count if this
     daemon has refused them at least every 10 s for five minutes, and the lock has been held for so
-    long. `clock_off`: the clock of Redis and the clock of the daemon's machine differ by more than
-    2 s."""
+    long."""
     severity: OverviewSeverity
     """`error`: something does not work now; `warning`: something waits."""
     name: Optional[str]
