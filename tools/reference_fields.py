@@ -4,9 +4,36 @@ import re
 import textwrap
 
 
+WORDS_OF_A_CELL = 45
+SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z`\[*])")
+REQUIRED = " **required**"
+
+
 def one_line(text):
     """Text as a table's cell."""
     return " ".join(str(text or "").split()).replace("|", "\\|")
+
+
+def cut(text):
+    """(the first sentences, which have at most WORDS_OF_A_CELL, the others)."""
+    first, *others = SENTENCE.split(text)
+    while others and len(f"{first} {others[0]}".split()) <= WORDS_OF_A_CELL:
+        first += " " + others.pop(0)
+    return first, " ".join(others)
+
+
+def table(heads, rows):
+    """A table, and below it a list of what is too long for its last column. No row: nothing."""
+    out = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    more = []
+    for *cells, words in rows:
+        short, rest = cut(words)
+        out.append(f"| {' | '.join([*cells, short])} |")
+        if rest:
+            item = f"- {cells[0].removesuffix(REQUIRED)}: {rest}"
+            wrap = {"subsequent_indent": "  ", "break_on_hyphens": False, "break_long_words": False}
+            more.append(textwrap.fill(item, 100, **wrap))
+    return out + ["", *more] * bool(more) if rows else []
 
 
 def resolved(contract, node):
@@ -132,18 +159,18 @@ class Tables:
         return one_line(resolved(self.contract, schema)[1].get("description"))
 
     def fields(self, schema, is_request, left_out=()):
-        rows = ["| field | type | bounds | meaning |", "|---|---|---|---|"]
+        rows = []
         for key, (value, is_required) in self.members(resolved(self.contract, schema)[1]).items():
-            name = f"`{key}`" + (" **required**" if is_required and is_request else "")
+            name = f"`{key}`" + (REQUIRED if is_required and is_request else "")
             if key not in left_out:
-                rows.append(f"| {name} | {self.cells_of({'schema': value})}")
-        return rows if len(rows) > 2 else []
+                rows.append((name, *self.cells_of({"schema": value})))
+        return table(("field", "type", "bounds", "meaning"), rows)
 
     def cells_of(self, parameter):
-        """Type, bounds and meaning, as the end of a row."""
+        """Type, bounds and meaning."""
         schema = parameter.get("schema", {})
         words = one_line(parameter.get("description") or self.description(schema))
-        return f"{self.type_of(schema)} | {self.bounds_of(schema)} | {words} |"
+        return self.type_of(schema), self.bounds_of(schema), words
 
     def parameters(self, operation):
         """A table of the parameters in query and headers, and the answer to a repeated request."""
@@ -152,9 +179,9 @@ class Tables:
             one = resolved(self.contract, node)[1]
             if one["in"] == "path" or one["name"] in KEYS | {"X-Request-ID", "Patternd-Name"}:
                 continue
-            name = f"`{one['name']}`" + (" **required**" if one.get("required") else "")
-            rows.append(f"| {name} | {one['in']} | {self.cells_of(one)}")
-        out = ["| parameter | in | type | bounds | meaning |", "|---|---|---|---|---|", *rows, ""] if rows else []
+            name = f"`{one['name']}`" + (REQUIRED if one.get("required") else "")
+            rows.append((name, one["in"], *self.cells_of(one)))
+        out = [*table(("parameter", "in", "type", "bounds", "meaning"), rows), ""] if rows else []
         replay = operation.get("x-replay")
         if replay:
             what = REPLAYS.get(replay) or f"the first response while the grant lasts, then {linked_code(replay)}"
@@ -170,8 +197,8 @@ class Tables:
                 if one["in"] == "path":
                     name = f"{{{one['name']}}}"
                     found.setdefault((name, self.cells_of(one)), {})[path.partition(name)[0] + name] = True
-        rows = [f"| {', '.join(f'`{p}`' for p in paths)} | {cells}" for (_, cells), paths in found.items()]
-        return ["| path | type | bounds | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
+        rows = [(", ".join(f"`{p}`" for p in paths), *cells) for (_, cells), paths in found.items()]
+        return [*table(("path", "type", "bounds", "meaning"), rows), ""] if rows else []
 
     def body(self, operation):
         _, body = resolved(self.contract, operation.get("requestBody", {}))
@@ -215,8 +242,7 @@ class Tables:
         listed = f"Problems: {problems + ', and ' if problems else ''}[the codes of every operation]({COMMON})."
         if len(rows) == 1:
             return [f"Answer: {' '.join(word for word in rows[0][:2] if word)}. {rows[0][2]}", "", listed, ""]
-        table = [f"| {' | '.join(row)} |" for row in rows]
-        return ["| answer | body | when |", "|---|---|---|", *table, "", listed, ""]
+        return [*table(("answer", "body", "when"), rows), "", listed, ""]
 
     def objects(self):
         """A table for each object to which the page refers, directly or through other objects."""

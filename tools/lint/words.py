@@ -3,8 +3,8 @@
 plain English, with the terms of docs/glossary.md.
 
 Replace a word of WORDS by the one beside it, and write a phrase of PHRASES as its row has it. A
-sentence of a page has at most LONGEST words, and a cell of a table at most LONGEST_CELL, except in
-generated pages. Text in code marks (`...`) or quotation marks is not checked, but its words count.
+sentence of a page has at most LONGEST words, and a cell of a table at most LONGEST_CELL. Text in
+code marks (`...`) or quotation marks is not checked, but its words count.
 """
 import re
 import sys
@@ -60,7 +60,6 @@ LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comme
 LONGEST, LONGEST_CELL = 25, 45
 DRAWN = re.compile(r"<[^>]*>")  # without these, only the texts of a drawing are left
 NO_PROSE = re.compile(r"^( *)```.*?^\1```$|^<!-- bench: written.*?^<!-- bench: end -->$", re.M | re.S)
-GENERATED = re.compile(r"docs/(?:reference(?:/\w+)?|bounds|errors|metrics|options|redis-keys)\.md|RELIABILITY\.md")
 ROW = re.compile(r"^ *\|[^\n]*$", re.M)
 
 
@@ -98,7 +97,7 @@ for path in tree.given():
         continue
     if path.suffix == ".md":
         written = NO_PROSE.sub(lambda m: tree.blank(m.group()), written)
-        for offset, words in () if GENERATED.fullmatch(str(path)) else long_cells(written):
+        for offset, words in long_cells(written):
             what = f"a cell of {len(words)} words: '{' '.join(words[:6])} ...'; at most {LONGEST_CELL}"
             lint.finding(path, tree.line_of(written, offset), f"{what}: shorten it, or put a list below the table")
     if path.suffix in (".md", ".yaml", ".lua") or prose.is_python(path, text):

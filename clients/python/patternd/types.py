@@ -37,9 +37,9 @@ class SendOptions(TypedDict, total=False):
     message is cancelled, and the new one is stored. `extend`: the message gets the body, headers
     and options of the new one; if it is delayed, the new due time, too. `after`: the message is
     kept. While it is in flight, a new one with `extend` or `after` waits until its delivery has
-    ended, and is then due when its own delay has passed. Only the newest waits. A message in flight
-    is never replaced or extended. After an acknowledgement, only `keep` uses the remembered id
-    (`dedupe_ms`). Default: keep."""
+    ended. It is due then, or when its own delay has passed. Only the newest waits. A message in
+    flight is never replaced or extended. After an acknowledgement, only `keep` uses the remembered
+    id (`dedupe_ms`). Default: keep."""
     max_extend_ms: Optional[int]
     """With `extend`, the longest time from the first send until the message is due. While a message
     is in flight, the first send after it counts. If it is absent, the time is not limited."""
@@ -103,9 +103,9 @@ class OutgoingMessage(_OutgoingMessage, total=False):
     message is cancelled, and the new one is stored. `extend`: the message gets the body, headers
     and options of the new one; if it is delayed, the new due time, too. `after`: the message is
     kept. While it is in flight, a new one with `extend` or `after` waits until its delivery has
-    ended, and is then due when its own delay has passed. Only the newest waits. A message in flight
-    is never replaced or extended. After an acknowledgement, only `keep` uses the remembered id
-    (`dedupe_ms`). Default: keep."""
+    ended. It is due then, or when its own delay has passed. Only the newest waits. A message in
+    flight is never replaced or extended. After an acknowledgement, only `keep` uses the remembered
+    id (`dedupe_ms`). Default: keep."""
     max_extend_ms: Optional[int]
     """With `extend`, the longest time from the first send until the message is due. While a message
     is in flight, the first send after it counts. If it is absent, the time is not limited."""
@@ -252,9 +252,9 @@ class ScheduleOptions(TypedDict, total=False):
     and a range may have a step: `*/10`, `8-18/2`. Months and days of the week also have names of
     three letters. When both day fields are restricted, a day matches if either does. Instead of
     five fields it may be `@hourly`, `@daily` (`@midnight`), `@weekly`, `@monthly` or `@yearly`
-    (`@annually`). A day of month may also be `L` (the last), `L-3` (three before it), `15W` (the
-    day from Monday to Friday nearest to the 15th in its month) or `LW`; a day of week `5L` (the
-    last Friday) or `5#2` (the second). `?` is `*` there."""
+    (`@annually`). A day of month may also be `L` (the last), `L-3` (three before it), `LW`, or
+    `15W`: the day from Monday to Friday nearest to the 15th in its month. A day of week may be `5L`
+    (the last Friday) or `5#2` (the second). `?` is `*` there."""
     time_zone: Optional[str]
     """The zone of `cron`, by its name in the IANA time zone database, such as `Europe/Berlin`. A
     time that a change of the clock skips is due once, when the skipped time ends. If the clock
@@ -692,8 +692,8 @@ class OverviewFinding(TypedDict):
     held while this daemon ran. `memory_full`: Redis uses more than 90 % of its `maxmemory`, or
     requests use more than 80 % of `--max-request-memory`. `push_backing_off`: a target of push
     makes no requests because of its program. `push_failing`: at least the last 10 requests of a
-    target failed. `work_failing`: of the deliveries of a queue that ended within the last 150 s, at
-    least 3 were rejected or timed out and none was acknowledged, or at least 10 and more than were
+    target failed. `work_failing`: within the last 150 s, at least 3 deliveries of a queue were
+    rejected or timed out, and none was acknowledged; or at least 10, and more than were
     acknowledged. It lasts while 3 messages wait for another try, and none was acknowledged since.
     If only one message fails, it is `message_failing`. `work_hanging`: a delivery was extended when
     it had lasted more than five minutes and four times the extension; its worker reports no
@@ -709,8 +709,7 @@ class OverviewFinding(TypedDict):
     than an hour. `lock_waiting`: requests wait for a lock, the first of them for more than 10 s, or
     the lock has been held for more than a minute. If at most 10 requests wait, they count only if
     the lock is held for another minute without an extension. Clients that do not wait count if this
-    daemon has refused them at least every 10 s for five minutes, and the lock has been held for so
-    long."""
+    daemon refused them at least every 10 s for five minutes, while the lock was held."""
     severity: OverviewSeverity
     """`error`: something does not work now; `warning`: something waits."""
     name: Optional[str]
