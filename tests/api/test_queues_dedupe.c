@@ -409,11 +409,12 @@ TEST(a_ttl_counts_as_in_bullmq)
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		char settings[64], *steps = strdup(cases[i].steps), *rest = NULL;
+		char settings[64], steps[64], *rest = NULL;
 		int duplicates = 0;
 		forget_all(NULL);
 		snprintf(settings, sizeof(settings), "{\"dedupe_ms\":%s}", cases[i].ttl);
 		configure(settings);
+		snprintf(steps, sizeof(steps), "%s", cases[i].steps);
 		for (char *step = strtok_r(steps, " ", &rest); step; step = strtok_r(NULL, " ", &rest)) {
 			if (*step == 'k')
 				duplicates += !is_new("{\"body\":1,\"dedupe_id\":\"a1\"}");
@@ -424,7 +425,6 @@ TEST(a_ttl_counts_as_in_bullmq)
 			else
 				assert_int_equal(count_in(receive(NULL)), 1);
 		}
-		free(steps);
 		if (duplicates != cases[i].duplicates)
 			fail_msg("%s: %d duplicates", cases[i].name, duplicates);
 		assert_int_equal(count_of("/ready") + count_of("/in_flight"), cases[i].left);
