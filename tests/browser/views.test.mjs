@@ -796,7 +796,9 @@ test('keys are browsed by prefix and type', SLOW, async (t) => {
   await confirm(page, 'Delete key');
   await shows(page.getByText("There is no key 'set:{plain}'."));
   await go(page, 'keys');
+  await shows(row(page, 'geo:{plain}'));
   await page.getByLabel('Type').selectOption('stream');
+  await row(page, 'geo:{plain}').waitFor({ state: 'detached' });
   await rowHas(page, 'feed:{plain}', 'stream', 'for ever');
   assert.deepEqual(
     await page
