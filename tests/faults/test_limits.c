@@ -39,17 +39,6 @@ static bool answers(struct raw *r)
 	return r && raw_text(r, healthz) && raw_answer(r, ANSWER_MS).status == 200;
 }
 
-static int count_in_log(const char *what)
-{
-	char *log = file_text(patternd.proc.err_path);
-	int count = 0;
-
-	for (const char *at = log; (at = strstr(at, what)); at++)
-		count++;
-	free(log);
-	return count;
-}
-
 /* Returns the CPU time that the daemon used in `ms` without requests. */
 static long idle_cpu_ms(int ms)
 {
@@ -78,7 +67,9 @@ TEST(test_few_descriptors)
 	 */
 	assert_in_range(idle_cpu_ms(500), 0, 150);
 	assert_true(answers(taken[0]));
-	assert_int_equal(count_in_log("connections (the limit of open files) are in use; new clients wait"), 1);
+	assert_int_equal(daemon_log_count(&patternd,
+					  "connections (the limit of open files) are in use; new clients wait"),
+			 1);
 	for (int i = 0; i < TRIED; i++)
 		raw_close(taken[i]);
 	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
@@ -105,7 +96,8 @@ TEST(test_no_descriptor)
 	assert_int_equal(prlimit(patternd.proc.pid, RLIMIT_NOFILE, &none, NULL), 0);
 	struct raw *waits = raw_connect(patternd.port);
 	nap_ms(500); /* it tries to accept every 100 ms */
-	assert_int_equal(count_in_log("cannot accept clients: Too many open files; new clients wait"), 1);
+	assert_int_equal(daemon_log_count(&patternd, "cannot accept clients: Too many open files; new clients wait"),
+			 1);
 	assert_int_equal(prlimit(patternd.proc.pid, RLIMIT_NOFILE, &before, NULL), 0);
 	assert_true(answers(waits));
 	raw_close(waits);
@@ -131,7 +123,9 @@ TEST(test_all_connections_taken)
 	for (int i = 0; i < MOST; i++)
 		raw_close(taken[i]);
 	assert_true(answers(taken[MOST]));
-	assert_int_equal(count_in_log("all 10 connections (--max-connections) are in use; new clients wait"), 1);
+	assert_int_equal(daemon_log_count(&patternd,
+					  "all 10 connections (--max-connections) are in use; new clients wait"),
+			 1);
 	for (int i = MOST; i < TRIED; i++)
 		raw_close(taken[i]);
 	wait_until(daemon_is_alive(&patternd), ANSWER_MS);

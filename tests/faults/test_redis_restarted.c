@@ -3,7 +3,6 @@
  * held data and had none to load.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,25 +41,14 @@ static const json_t *loss(void)
 	return json_item(http(client, "GET", "/info", NULL), "/findings", "kind", "redis_emptied");
 }
 
-static int count_in_log(const char *what)
-{
-	char *log = file_text(patternd.proc.err_path);
-	int count = 0;
-
-	for (const char *at = log; (at = strstr(at, what)); at++)
-		count++;
-	free(log);
-	return count;
-}
-
 static int restarts(void)
 {
-	return count_in_log("\"redis_restarted\"");
+	return daemon_log_count(&patternd, "\"redis_restarted\"");
 }
 
 static int losses(void)
 {
-	return count_in_log("restarted and had no data to load");
+	return daemon_log_count(&patternd, "restarted and had no data to load");
 }
 
 /* Returns once the daemon has logged it. */

@@ -37,14 +37,10 @@ static const json_t *finding(struct answer a, const char *kind, const char *word
 
 static int times_logged(const struct daemon *d, const char *event)
 {
-	char *log = file_text(d->proc.err_path), quoted[64];
-	int times = 0;
+	char quoted[64];
 
 	snprintf(quoted, sizeof(quoted), "\"event\":\"%s\"", event);
-	for (const char *at = log; (at = strstr(at, quoted)); at++)
-		times++;
-	free(log);
-	return times;
+	return daemon_log_count(d, quoted);
 }
 
 /* Returns how many of the metrics state that Redis cannot be used as it should be. */

@@ -254,6 +254,17 @@ long daemon_most_resident_kib(const struct daemon *d)
 	return status_kib(d, "VmHWM:");
 }
 
+int daemon_log_count(const struct daemon *d, const char *words)
+{
+	char *log = file_text(d->proc.err_path);
+	int count = 0;
+
+	for (const char *at = log; (at = strstr(at, words)); at++)
+		count++;
+	free(log);
+	return count;
+}
+
 long daemon_cpu_ms(const struct daemon *d)
 {
 	char path[64];

@@ -75,6 +75,9 @@ int daemon_open_files(const struct daemon *d);
  */
 bool daemon_is_sanitized(void);
 
+/* How often its log has these words. */
+int daemon_log_count(const struct daemon *d, const char *words);
+
 /* Resident memory in KiB, and CPU time used so far in ms; -1 when it is gone. */
 long daemon_resident_kib(const struct daemon *d);
 long daemon_most_resident_kib(const struct daemon *d); /* since it started */
