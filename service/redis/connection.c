@@ -90,11 +90,6 @@ const struct redis_process *connection_process(const struct redis_connection *c)
 	return &c->handshake.process;
 }
 
-struct redis_memory connection_memory(const struct redis_connection *c)
-{
-	return c->handshake.memory;
-}
-
 enum redis_error connection_error(const struct redis_connection *c)
 {
 	return c->handshake.error;
@@ -124,19 +119,21 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	(void)outcome;
 	struct redis_connection *c = container_of(call, struct redis_connection, check_call);
 
-	c->check.is_pending = false;
-	if (reply && reply->type == REPLY_TEXT && !handshake_is_safe(&c->handshake, reply->text))
+	c->check->is_pending = false;
+	if (!reply || reply->type != REPLY_TEXT)
+		return;
+	if (!handshake_is_safe(&c->handshake, reply->text))
 		connection_drain(c); /* the next handshake rejects the server and reports the reason */
+	server_check_learn(c->check, &c->handshake.memory);
 }
 
 static void check_server(struct redis_connection *c, bool is_idle)
 {
-	if (!is_idle && !server_check_is_due(&c->check, &c->handshake.memory))
+	if (!is_idle && !server_check_is_due(c->check))
 		return;
-	c->check.asked_us = loop_now_us();
-	c->check.has_refused = false;
+	server_check_begin(c->check);
 	c->check_call.done = on_info;
-	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS) == SEND_OK;
+	c->check->is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS) == SEND_OK;
 }
 
 enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
@@ -244,7 +241,9 @@ static void become_ready(struct redis_connection *c)
 {
 	c->state = READY;
 	c->failures = 0;
-	c->check.asked_us = c->sent_us = c->handshake.process.heard_us = loop_now_us();
+	c->sent_us = c->handshake.process.heard_us = loop_now_us();
+	if (c->check)
+		server_check_learn(c->check, &c->handshake.memory);
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
 	loop_timer_set(&c->timer, c->sent_us + config()->redis_keepalive_ms * 1000);
@@ -298,7 +297,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		answers.took_us += c->handshake.process.heard_us - call->due_us + reply_timeout_us(c);
 		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
-		if (server_check_on_reply(&c->check, reply) && c->state == READY)
+		if (server_check_on_reply(c->check, reply) && c->state == READY)
 			check_server(c, false);
 		if (reply_mismatch() && c->state >= READY) {
 			metrics_count(METRIC_redis_protocol_errors);
@@ -414,7 +413,7 @@ static void on_timer(struct loop_timer *t)
 
 /* ---- Start and end ---- */
 
-struct redis_connection *connection_new(const struct redis_url *target,
+struct redis_connection *connection_new(const struct redis_url *target, struct server_check *check,
 					const struct redis_connection_callbacks *callbacks, void *context)
 {
 	static const struct redis_socket_callbacks socket_callbacks = { on_opened, on_readable, on_failed };
@@ -423,6 +422,7 @@ struct redis_connection *connection_new(const struct redis_url *target,
 	if (!c)
 		return NULL;
 	c->target = target;
+	c->check = check;
 	c->callbacks = callbacks;
 	c->context = context;
 	c->socket.callbacks = &socket_callbacks;

@@ -10,6 +10,7 @@
 
 #include "redis/command.h"
 #include "redis/handshake.h"
+#include "redis/server_check.h"
 #include "redis/socket.h"
 
 #define CONNECTION_DRAINED "it connects again" /* why a drained connection is closed */
@@ -38,10 +39,11 @@ struct redis_connection_callbacks {
 };
 
 /*
- * Makes a connection, which is down. It uses the three arguments until connection_free, and reads
- * `target` at each attempt to connect. NULL: memory ran out.
+ * Makes a connection, which is down. It uses the arguments until connection_free, and reads
+ * `target` at each attempt to connect. `check` is NULL if callbacks->received is set. NULL: memory
+ * ran out.
  */
-struct redis_connection *connection_new(const struct redis_url *target,
+struct redis_connection *connection_new(const struct redis_url *target, struct server_check *check,
 					const struct redis_connection_callbacks *callbacks, void *context);
 void connection_free(struct redis_connection *c);
 void *connection_context(const struct redis_connection *c);
@@ -63,7 +65,6 @@ bool connection_is_untried(const struct redis_connection *c);
 const struct redis_process *connection_process(const struct redis_connection *c);
 /* Call it in `down`: returns the error of Redis that ended the attempt to connect. */
 enum redis_error connection_error(const struct redis_connection *c);
-struct redis_memory connection_memory(const struct redis_connection *c);
 
 /* Sends a call on an open connection. SEND_BEHIND, SEND_NO_MEMORY: the call was not accepted. */
 enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,

@@ -38,7 +38,7 @@ struct redis_connection {
 	struct resp_buffer out;
 	struct call_ring ring; /* pending calls */
 	struct redis_handshake handshake;
-	struct server_check check;
+	struct server_check *check;            /* (ref), NULL with callbacks->received */
 	struct redis_call check_call;          /* its command */
 	int64_t sent_us;                       /* when the latest command was sent */
 	struct permissions_report permissions; /* of the latest successful handshake */

@@ -167,14 +167,14 @@ bool replica_ack_is_idle(const struct replica_ack *a)
 	return connection_pending(a->connection) == 0 && !a->next.first && !a->now.first;
 }
 
-struct replica_ack *replica_ack_new(const struct redis_url *target)
+struct replica_ack *replica_ack_new(const struct redis_url *target, struct server_check *check)
 {
 	static const struct redis_connection_callbacks callbacks = { .up = on_up, .down = on_down };
 	struct replica_ack *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
-	a->connection = connection_new(target, &callbacks, a);
+	a->connection = connection_new(target, check, &callbacks, a);
 	if (!a->connection) {
 		free(a);
 		return NULL;

@@ -12,11 +12,23 @@ static bool is_nearly_full(const struct redis_memory *m)
 	return m->limit > 0 && m->used > m->limit / 10 * 9;
 }
 
-bool server_check_is_due(const struct server_check *s, const struct redis_memory *memory)
+bool server_check_is_due(const struct server_check *s)
 {
-	int64_t pause_us = s->has_refused || is_nearly_full(memory) ? FULL_CHECK_US : SERVER_CHECK_US;
+	int64_t pause_us = s->has_refused || is_nearly_full(&s->memory) ? FULL_CHECK_US : SERVER_CHECK_US;
 
 	return !s->is_pending && loop_now_us() - s->asked_us >= pause_us;
+}
+
+void server_check_begin(struct server_check *s)
+{
+	s->asked_us = loop_now_us();
+	s->has_refused = false;
+}
+
+void server_check_learn(struct server_check *s, const struct redis_memory *memory)
+{
+	s->asked_us = loop_now_us();
+	s->memory = *memory;
 }
 
 bool server_check_on_reply(struct server_check *s, const struct reply *reply)

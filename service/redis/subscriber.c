@@ -394,7 +394,7 @@ static struct redis_connection *on_renew(struct redis_connection *c)
 
 	if (c != s->now.connection || s->next.connection)
 		return NULL;
-	s->next.connection = connection_new(s->url, &connection_callbacks, s);
+	s->next.connection = connection_new(s->url, NULL, &connection_callbacks, s);
 	return s->next.connection;
 }
 
@@ -412,7 +412,7 @@ struct subscriber *subscriber_new(const struct redis_url *url, const struct subs
 	s->overdue.expired = on_overdue;
 	s->is_cluster = url->kind == REDIS_CLUSTER;
 	s->timer.expired = on_timer;
-	s->now.connection = connection_new(url, &connection_callbacks, s);
+	s->now.connection = connection_new(url, NULL, &connection_callbacks, s);
 	if (s->now.connection)
 		return s;
 	free(s);

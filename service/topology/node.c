@@ -36,18 +36,6 @@ double nodes_clock_offset(void)
 	return (double)most_ms / 1000;
 }
 
-struct redis_memory node_memory(const struct redis_node *n)
-{
-	struct redis_memory newest = { 0 };
-
-	for (unsigned i = 0; i < n->count; i++) {
-		struct redis_memory m = connection_memory(n->connections[i]);
-		if (m.at_us > newest.at_us)
-			newest = m;
-	}
-	return newest;
-}
-
 void node_learn_clock(struct redis_node *n, int64_t redis_ms, int64_t sent_us)
 {
 	int64_t now_us = loop_now_us();
@@ -103,7 +91,7 @@ static struct redis_connection *connection_for(struct redis_node *n, const struc
 {
 	if (call->replicas) {
 		if (!n->replica_ack)
-			n->replica_ack = replica_ack_new(&n->url);
+			n->replica_ack = replica_ack_new(&n->url, &n->check);
 		return n->replica_ack ? replica_ack_connection(n->replica_ack) : NULL;
 	}
 	for (unsigned i = 0; i < n->count; i++, use_next_connection(n))
@@ -194,6 +182,8 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	bool news = !is_drained && (was_up || strstr(n->trouble, why) == NULL);
 
 	count_ready(n);
+	if (n->ready == 0)
+		n->check.memory = (struct redis_memory){ 0 };
 	if (was_up)
 		restart_on_lost(&n->restart, connection_process(c));
 	if (!is_drained || !n->trouble[0])
@@ -294,7 +284,7 @@ static bool make_connections(struct redis_node *n, unsigned wanted)
 
 	n->connections = calloc(wanted, sizeof(*n->connections));
 	for (; n->connections && n->count < wanted; n->count++) {
-		n->connections[n->count] = connection_new(&n->url, &callbacks, n);
+		n->connections[n->count] = connection_new(&n->url, &n->check, &callbacks, n);
 		if (!n->connections[n->count])
 			return false;
 	}

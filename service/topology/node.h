@@ -52,6 +52,7 @@ struct redis_node {
 	enum redis_error error;           /* the latest error */
 	struct node_refusal refusal;
 	struct redis_restart restart;
+	struct server_check check;
 	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */
 	int64_t clock_read_us;   /* when it was read last; 0: never */
 	char server[64];         /* such as "redis 7.0.15"; "" before it was reached */
@@ -103,9 +104,6 @@ bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
  */
 enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);
 void node_flush(struct redis_node *n);
-
-/* Returns the newest of what its connections learned, each at another time. */
-struct redis_memory node_memory(const struct redis_node *n);
 
 /*
  * Takes Redis's time, Unix milliseconds, of the reply to a call that was sent at `sent_us` or

@@ -19,7 +19,7 @@ static struct node_info info_of(const struct redis_node *n)
 		.refuses_since_ms = n->refusal.since_ms,
 		.refusal_error = n->refusal.error,
 		.emptied_at_ms = restart_emptied_at_ms(&n->restart),
-		.memory = node_memory(n),
+		.memory = n->check.memory,
 		.has_clock = n->clock_read_us > 0,
 		.clock_offset_ms = n->clock_offset_ms,
 	};

@@ -274,7 +274,7 @@ bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text h
 		loop_timer_set(&list, loop_now_us() + LIST_MS * 1000);
 	for (size_t i = 0; i < from->count; i++) {
 		sentinels[i].timer.expired = on_timer;
-		sentinels[i].connection = connection_new(&from->at[i], &callbacks, &sentinels[i]);
+		sentinels[i].connection = connection_new(&from->at[i], NULL, &callbacks, &sentinels[i]);
 		if (!sentinels[i].connection)
 			return false;
 	}

@@ -462,20 +462,26 @@ static bool is_full(void)
 
 /*
  * The finding appears with the first command that Redis refuses, and ends soon after Redis has
- * memory again.
+ * memory again, whichever of the connections learns it.
  */
 TEST(memory_that_is_full_is_found_at_once)
 {
-	long refused = metric_of(&patternd, "redis_out_of_memory_total");
+	struct daemon d = { 0 };
+	struct client *usual = client;
 
+	daemon_start(&d, "--redis", redis.url, "--pool-size", "64");
+	client = client_open(d.port);
 	done("GET", "/queues/any", NULL);
 	assert_false(is_full());
 	server_command(&redis, "CONFIG SET maxmemory 1");
 	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_out_of_memory", "none");
 	wait_until(is_full(), SOON_MS);
-	assert_true(metric_of(&patternd, "redis_out_of_memory_total") > refused);
+	assert_true(metric_of(&d, "redis_out_of_memory_total") > 0);
 	server_command(&redis, "CONFIG SET maxmemory 0");
 	wait_until(!is_full(), SOON_MS);
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
 }
 
 /* ---- What is not known ---- */

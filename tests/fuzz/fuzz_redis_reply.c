@@ -189,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct server_play play = { .mode = "standalone", .met = on_met, .asked = on_asked };
 	static const struct redis_connection_callbacks callbacks = { .up = on_up, .down = on_down };
+	struct server_check check = { 0 };
 	struct redis_url url = { .path = "/redis", .address = "/redis" };
 	struct input in = { data, size };
 	struct text piece;
@@ -197,7 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server_open(&play);
 	world_turn = on_turn;
 	sent = decided = first_here = seen = sent_len = read_at = 0;
-	connection = connection_new(&url, &callbacks, NULL);
+	connection = connection_new(&url, &check, &callbacks, NULL);
 	CHECK(connection);
 	connection_open(connection);
 	world_pass(0);
