@@ -116,10 +116,10 @@ test('https with an authority of its own and a client certificate; a Unix socket
       const { error } = await thrown(new Client(url, { ...options, ...quiet, timeoutMs: 300 }).lock('tls'));
       assert.equal(error.code, 'no_connection');
     }
-    const options = { ...quiet, timeoutMs: 300 };
+    const options = { ...quiet, timeoutMs: 3000 };
     const plainly = new Client(`http://localhost:${tls.port}`, options);
     assert.match((await thrown(plainly.queue('q').get())).error.detail, /is this address https:/);
-    const securely = new Client(running.url.replace('http:', 'https:'), { ...options, timeoutMs: 3000 });
+    const securely = new Client(running.url.replace('http:', 'https:'), options);
     assert.match((await thrown(securely.queue('q').get())).error.detail, /is this address http:/);
     secure.close();
     unix.close();

@@ -107,7 +107,7 @@ async function hold() {
   }
 }
 
-/** On a busy machine a lock may expire before its release. */
+/** On a busy machine a lock may expire before its release, or before its answer arrives. */
 function expired(error) {
   if (!(error instanceof LockLost)) throw error;
 }
@@ -122,9 +122,11 @@ async function interrupt() {
     const acquired = await client.lock(lock, options).catch(ended(controller));
     await acquired?.release().catch(expired);
     const began = performance.now();
-    const next = await other.lock(lock, { ttlMs: LOCK_TTL_MS, waitMs: 20000 });
-    say('freed', { ms: performance.now() - began });
-    await next.release().catch(expired);
+    const next = await other.lock(lock, { ttlMs: LOCK_TTL_MS, waitMs: 20000 }).catch(expired);
+    if (next) {
+      say('freed', { ms: performance.now() - began });
+      await next.release().catch(expired);
+    }
     await random(50);
   }
 }
