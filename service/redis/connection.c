@@ -123,8 +123,8 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	if (!reply || reply->type != REPLY_TEXT)
 		return;
 	if (!handshake_is_safe(&c->handshake, reply->text))
-		connection_drain(c); /* the next handshake rejects the server and reports the reason */
-	server_check_learn(c->check, &c->handshake.memory);
+		c->callbacks->drain_all(c); /* the next handshake rejects the server and reports the reason */
+	server_check_learn(c->check, &c->handshake);
 }
 
 static void check_server(struct redis_connection *c, bool is_idle)
@@ -243,7 +243,7 @@ static void become_ready(struct redis_connection *c)
 	c->failures = 0;
 	c->sent_us = c->handshake.process.heard_us = loop_now_us();
 	if (c->check)
-		server_check_learn(c->check, &c->handshake.memory);
+		server_check_learn(c->check, &c->handshake);
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
 	loop_timer_set(&c->timer, c->sent_us + config()->redis_keepalive_ms * 1000);
@@ -398,8 +398,7 @@ static void on_timer(struct loop_timer *t)
 	} else if (c->ring.count && call_ring_oldest(&c->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		connection_lost(c, "no answer within %lld ms", (long long)reply_timeout_us(c) / 1000);
-		if (c->callbacks->timed_out)
-			c->callbacks->timed_out(c);
+		c->callbacks->drain_all(c);
 	} else if (c->ring.count) {
 		loop_timer_set(t, call_ring_oldest(&c->ring)->due_us);
 	} else if (!c->callbacks->received) {

@@ -33,9 +33,10 @@ struct redis_connection_callbacks {
 	 */
 	struct redis_connection *(*renew)(struct redis_connection *c);
 	/*
-	 * May be NULL. The connection was lost because a call timed out; all its calls have ended.
+	 * NULL with `received`. Drains all connections to the server: a call has timed out, or
+	 * --strict rejects the server as it is now.
 	 */
-	void (*timed_out)(struct redis_connection *c);
+	void (*drain_all)(struct redis_connection *c);
 };
 
 /*

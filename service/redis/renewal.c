@@ -128,8 +128,8 @@ unsigned renewal_config_risks(void)
 	unsigned risks = 0;
 
 	for (const struct redis_connection *c = connection_first(); c; c = c->next)
-		if (!c->callbacks->received) /* connections with `received` are not checked again */
-			risks |= c->handshake.risks;
+		if (c->check)
+			risks |= c->check->risks;
 	return (unsigned)__builtin_popcount(risks);
 }
 

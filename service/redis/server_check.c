@@ -25,10 +25,11 @@ void server_check_begin(struct server_check *s)
 	s->has_refused = false;
 }
 
-void server_check_learn(struct server_check *s, const struct redis_memory *memory)
+void server_check_learn(struct server_check *s, const struct redis_handshake *h)
 {
 	s->asked_us = loop_now_us();
-	s->memory = *memory;
+	s->memory = h->memory;
+	s->risks = h->risks;
 }
 
 bool server_check_on_reply(struct server_check *s, const struct reply *reply)

@@ -18,6 +18,7 @@ extern const struct text server_check_command[SERVER_CHECK_ARGS];
 
 struct server_check {
 	struct redis_memory memory;
+	unsigned risks;   /* as in struct redis_handshake */
 	int64_t asked_us; /* when the server was asked last, the handshake included */
 	bool is_pending;  /* the answer has not come */
 	bool has_refused; /* a command since then, for lack of memory */
@@ -33,7 +34,7 @@ bool server_check_is_due(const struct server_check *s);
 void server_check_begin(struct server_check *s);
 
 /* Call it with what a handshake or an answer has read. */
-void server_check_learn(struct server_check *s, const struct redis_memory *memory);
+void server_check_learn(struct server_check *s, const struct redis_handshake *h);
 
 /*
  * Call it with each reply to a command. True if the server refused the command because it reached

@@ -183,7 +183,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 
 	count_ready(n);
 	if (n->ready == 0)
-		n->check.memory = (struct redis_memory){ 0 };
+		n->check = (struct server_check){ 0 };
 	if (was_up)
 		restart_on_lost(&n->restart, connection_process(c));
 	if (!is_drained || !n->trouble[0])
@@ -196,11 +196,12 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 }
 
 /*
- * Other calls to this server would time out, too, so all connections reconnect first. This is
- * called after the calls of the lost connection have ended. The `done` of a lost call may have sent
- * a call that compensates it, and that call is written before its connection drains.
+ * When a call has timed out, other calls to this server would, too, so all connections reconnect
+ * first. This is called after the calls of the lost connection have ended. The `done` of a lost
+ * call may have sent a call that compensates it, and that call is written before its connection
+ * drains.
  */
-static void on_timed_out(struct redis_connection *c)
+static void on_drain_all(struct redis_connection *c)
 {
 	drain(connection_context(c));
 }
@@ -280,7 +281,7 @@ static bool make_connections(struct redis_node *n, unsigned wanted)
 {
 	static const struct redis_connection_callbacks callbacks = { .up = on_up,
 								     .down = on_down,
-								     .timed_out = on_timed_out };
+								     .drain_all = on_drain_all };
 
 	n->connections = calloc(wanted, sizeof(*n->connections));
 	for (; n->connections && n->count < wanted; n->count++) {

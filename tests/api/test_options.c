@@ -334,6 +334,44 @@ TEST(test_strict_while_it_lasts)
 	server_stop(&redis);
 }
 
+static bool is_refused(struct client *c, const char *why)
+{
+	struct answer a = http(c, "POST", "/locks/a", NULL);
+
+	return a.status == 503 && strstr(a.body, why);
+}
+
+/* One connection asks, and what it learns counts for all, though none of them is ever idle. */
+TEST(test_a_check_is_for_the_whole_pool)
+{
+	static const char *const pool[] = { "--pool-size", "16", "--redis-keepalive-ms", "3600000" };
+	struct redis_server redis = { 0 };
+
+	if (daemon_is_sanitized())
+		skip(); /* it would wait for a minute */
+	server_start(&redis, "--maxmemory-policy", "allkeys-lru", "--appendonly", "yes");
+	may_leap(&patternd);
+	daemon_start(&patternd, "--redis", redis.url, pool[0], pool[1], pool[2], pool[3]);
+	struct client *c = client_open(patternd.port);
+	assert_int_equal(metric_of(&patternd, "redis_config_risks"), 1);
+	server_command(&redis, "CONFIG SET maxmemory-policy noeviction");
+	leap(&patternd, 62);
+	assert_status(http(c, "POST", "/locks/risky", NULL), 201);
+	wait_until(metric_of(&patternd, "redis_config_risks") == 0, 5000);
+	client_close(c);
+	daemon_stop(&patternd);
+
+	daemon_start(&patternd, "--redis", redis.url, "--strict", pool[0], pool[1], pool[2], pool[3]);
+	c = client_open(patternd.port);
+	server_command(&redis, "CONFIG SET maxmemory-policy allkeys-lru");
+	leap(&patternd, 62);
+	wait_until(is_refused(c, "--strict: maxmemory-policy is allkeys-lru"), 5000);
+	client_close(c);
+	daemon_stop(&patternd);
+	patternd.proc.env = NULL;
+	server_stop(&redis);
+}
+
 /* A server of another kind than configured is not used, and callers get the reason. */
 static void assert_not_used(const struct redis_server *r, const char *scheme, const char *why, const char *code)
 {
