@@ -159,6 +159,12 @@ bool credentials_are_shared(const struct redis_url *url)
 	return url->kind != REDIS_SENTINEL && url->kind != REDIS_QUORUM && !url->replica;
 }
 
+bool credentials_are_same(const struct redis_url *a, const struct redis_url *b)
+{
+	return (a->tls && b->tls) ||
+	       (strcmp(a->user, b->user) == 0 && strcmp(credentials_password(a), credentials_password(b)) == 0);
+}
+
 unsigned credentials_version(void)
 {
 	return version;

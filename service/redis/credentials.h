@@ -35,6 +35,12 @@ const char *credentials_password(const struct redis_url *url);
 bool credentials_are_shared(const struct redis_url *url);
 
 /*
+ * Returns true if a server may reject what another has rejected: they get the same user and
+ * password, or the certificates of --redis-cert-file.
+ */
+bool credentials_are_same(const struct redis_url *a, const struct redis_url *b);
+
+/*
  * Returns a number that changes when the credentials may have changed. A server that rejected an
  * older version may be tried at once.
  */

@@ -15,15 +15,22 @@ static struct redis_connection *renewing; /* NULL: no connection is being renewe
 static bool is_denied;                    /* NOPERM arrived, and the permissions were not asked about since */
 
 /*
- * A connection is renewed only while all connections to its server are ready, because it may take
- * long to reconnect.
+ * True if `c` waits for the other connection, which may take long to reconnect to the same server,
+ * or was rejected with the same credentials.
  */
+static bool waits_for(const struct redis_connection *c, const struct redis_connection *other)
+{
+	if (other->target == c->target)
+		return other->state != READY;
+	return other->renewing && credentials_are_same(other->target, c->target);
+}
+
 static bool can_renew(const struct redis_connection *c)
 {
 	bool can = c->renew && c->state == READY;
 
 	for (const struct redis_connection *other = connection_first(); other && can; other = other->next)
-		can = other->target != c->target || other->state == READY;
+		can = !waits_for(c, other);
 	return can;
 }
 
@@ -61,18 +68,21 @@ static void renewal_done(struct redis_connection *c)
 }
 
 /*
- * A rejection stops the renewal, because the other connections would be rejected, too. An
- * unreachable server does not stop it.
+ * After a rejection `c->renewing` stays set: other connections with the same credentials would be
+ * rejected, too, so they stay in use. An unreachable server does not stop the renewal.
  */
 static void renewal_failed(struct redis_connection *c, const char *why)
 {
-	if (c != renewing)
+	if (!c->renewing)
 		return;
 	if (c->failures == 1)
 		log_event(LOG_WARN, "redis_not_renewed", "%.60s: %s; the other connections stay in use",
 			  c->target->address, why);
 	if (!c->handshake.rejected)
-		renewal_done(c);
+		c->renewing = false;
+	if (c == renewing)
+		renewing = NULL;
+	renew_next();
 }
 
 void renewal_hold(struct redis_connection *c, bool held)
@@ -80,22 +90,28 @@ void renewal_hold(struct redis_connection *c, bool held)
 	redis_socket_hold(&c->socket, held);
 }
 
-void renewal_start(void)
+static void renew_all(void)
 {
-	credentials_accepted(); /* the new credentials may be accepted */
-	connections_retry_now();
 	for (struct redis_connection *c = connection_first(); c; c = c->next)
 		c->renew = true;
 	renew_next();
 }
 
+void renewal_start(void)
+{
+	credentials_accepted(); /* the new credentials may be accepted */
+	connections_retry_now();
+	renew_all();
+}
+
 /* ---- Permissions ---- */
 
-static const struct redis_connection *first_lacking(void)
+/* A server that is away may be gone for good, or come back with other permissions. */
+static const struct redis_connection *first_lacking(bool or_away)
 {
 	const struct redis_connection *c = connection_first();
 
-	while (c && permissions_lacking(&c->permissions) == 0)
+	while (c && (permissions_lacking(&c->permissions) == 0 || (c->failures > 0 && !or_away)))
 		c = c->next;
 	return c;
 }
@@ -103,7 +119,7 @@ static const struct redis_connection *first_lacking(void)
 const char *renewal_missing_permissions(void)
 {
 	static char text[PERMISSIONS_TEXT_BYTES];
-	const struct redis_connection *c = first_lacking();
+	const struct redis_connection *c = first_lacking(false);
 
 	*text = '\0';
 	if (c)
@@ -113,7 +129,7 @@ const char *renewal_missing_permissions(void)
 
 unsigned renewal_permissions_missing(void)
 {
-	const struct redis_connection *c = first_lacking();
+	const struct redis_connection *c = first_lacking(false);
 
 	return c ? permissions_lacking(&c->permissions) : 0;
 }
@@ -129,7 +145,7 @@ unsigned renewal_config_risks(void)
 
 	for (const struct redis_connection *c = connection_first(); c; c = c->next)
 		if (c->check)
-			risks |= c->check->risks;
+			risks |= c->state >= READY ? c->check->risks : c->handshake.risks;
 	return (unsigned)__builtin_popcount(risks);
 }
 
@@ -159,8 +175,8 @@ static void resume_others(const struct redis_url *target)
 static void on_retry(struct loop_timer *t)
 {
 	(void)t;
-	if (is_denied || first_lacking())
-		renewal_start();
+	if (is_denied || first_lacking(false))
+		renew_all();
 	is_denied = false;
 }
 
@@ -182,7 +198,7 @@ static void check_permissions(const struct redis_connection *c)
 	if (c->callbacks->received)
 		return;
 	permissions_log(&c->permissions);
-	if (c->permissions.user[0] && !first_lacking())
+	if (c->permissions.user[0] && !first_lacking(true))
 		permissions_log_granted();
 	if (permissions_lacking(&c->permissions) && !loop_timer_is_set(&retry))
 		loop_timer_set(&retry, loop_now_us() + RETRY_US);

@@ -14,8 +14,8 @@ void renewal_open(void);
 /*
  * Renews all connections, one after the other: each is drained, closed, and reconnected with the
  * present contents of the files. A connection for subscriptions gets a successor first (`renew` of
- * its callbacks). A rejected connection stops the renewal until Redis accepts it. Connections that
- * are down retry at once.
+ * its callbacks). A rejected connection stops the renewal of the connections with the same
+ * credentials until Redis accepts it. Connections that are down retry at once.
  */
 void renewal_start(void);
 

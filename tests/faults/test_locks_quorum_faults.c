@@ -100,6 +100,27 @@ TEST(the_holder_keeps_it_while_a_majority_is_away)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
+/* The connection of a server that rejects the password now does not delay the others. */
+TEST(a_rejection_does_not_delay_a_permission_elsewhere)
+{
+	struct daemon d = { 0 };
+	char url[64];
+
+	server_command(&quorum.main, "ACL SETUSER other on >secret ~* &* +@all -evalsha -eval");
+	snprintf(url, sizeof(url), "redis://other:secret@127.0.0.1:%d", quorum.main.port);
+	daemon_launch(&d, "--redis", url, "--lock-quorum", quorum.urls);
+	struct client *c = client_open(d.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "evalsha"), SOON_MS);
+	server_command(&quorum.servers[0], "ACL SETUSER default resetpass >new");
+	wait_until(daemon_log_count(&d, "redis_not_renewed") > 0, SOON_MS);
+	server_command(&quorum.main, "ACL SETUSER other +@all");
+	wait_until(http(c, "GET", "/readyz", NULL).status == 200, SOON_MS);
+	client_close(c);
+	daemon_stop(&d);
+	server_command(&quorum.servers[0], "ACL SETUSER default nopass");
+	server_command(&quorum.main, "ACL DELUSER other");
+}
+
 /* ---- Stopped: connected, and silent ---- */
 
 /*

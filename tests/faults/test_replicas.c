@@ -244,6 +244,20 @@ TEST(what_a_replica_denies_the_primary_answers)
 	assert_problem(get("/counters/s"), 500, "foreign_key", "none");
 }
 
+static bool is_ready(int status)
+{
+	return get("/readyz").status == status;
+}
+
+TEST(a_replica_that_is_gone_lacks_no_permission)
+{
+	server_command(&replicas[0], "ACL SETUSER default -evalsha");
+	proxy_set(replica_access[0], (struct proxy_fault){ .reset = true });
+	wait_until(is_ready(503), SOON_MS);
+	proxy_set(replica_access[0], (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(is_ready(200), SOON_MS);
+}
+
 /* ---- Options ---- */
 
 TEST(options_that_make_no_sense_are_refused, .after = no_fixture)
