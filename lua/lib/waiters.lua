@@ -39,9 +39,16 @@ local function waiters_tell(channel, ticket, in_ms)
   return waiters_publish(channel, instance, number .. ' ' .. format('%d', in_ms)) ~= 0
 end
 
+-- waiters_since(): the score from which on a ticket can still wait. An older ticket is of a daemon
+-- that died while no waiter was called.
+local function waiters_since()
+  return format('%d', now_us - WAITERS_MS * 1000)
+end
+
 -- waiters_count(key): the number of waiters. O(log waiters).
 local function waiters_count(key)
-  return redis.call('ZCOUNT', key, WAITING, '+inf')
+  local all = redis.call('ZCOUNT', key, WAITING, '+inf')
+  return all > 0 and redis.call('ZCOUNT', key, waiters_since(), '+inf') or 0
 end
 
 -- waiters_find_head(w): finds the first waiter that was not called. A negative count of LIMIT means

@@ -15,7 +15,7 @@ if not lock then
 end
 local first
 if waiters > 0 and not KEYS[4] then
-  first = redis.call('ZRANGE', KEYS[3], WAITING, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  first = redis.call('ZRANGE', KEYS[3], waiters_since(), '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
 end
 local reply = {
   0, now, waiters, lock.fence, lock.mode, lock.expires_at_ms, lock.holder_count, tonumber(first or -1),

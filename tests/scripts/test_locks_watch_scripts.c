@@ -38,6 +38,20 @@ static void join_many(int each)
 
 SUITE(.open = lock_waits_open, .close = script_stage_close, .after = script_stage_empty);
 
+/* While the lock is held, no waiter is called that could be found to be dead. */
+TEST(a_ticket_that_no_request_can_have_does_not_count)
+{
+	is_held(3600000);
+	wait_for_it(D1, WAIT_MS);
+	later(40000);
+	wait_for_it(A1, WAIT_MS);
+	lock_get(&r, "a");
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 2);
+	later(25000);
+	lock_get(&r, "a");
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 1);
+}
+
 /*
  * However many wait, a release notifies the first waiter, and two of other daemons in case the
  * first is dead, or two are.
