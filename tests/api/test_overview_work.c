@@ -297,6 +297,12 @@ TEST(long_work_is_no_hanging_work)
 	done("POST", "/queues/films/messages", "{\"body\":1}");
 	extend_for("films", receipt_of("films"), 400, "{\"progress\":{\"percent\":1}}");
 	assert_null(finding(look(), "work_hanging"));
+	done("POST", "/queues/series/messages", "{\"body\":1}");
+	const char *late = receipt_of("series");
+	extend_for("series", late, 400, "{}");
+	assert_non_null(finding(look(), "work_hanging"));
+	extend_for("series", late, 20, "{\"progress\":{\"percent\":1}}");
+	assert_null(finding(look(), "work_hanging"));
 }
 
 /* The oldest of all that hang is named, also if another one was seen first. */

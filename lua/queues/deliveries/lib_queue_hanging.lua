@@ -5,11 +5,12 @@
 local HANGING_S = 300
 
 -- hanging_delivery(text): the sequence and the state of the delivery that the field names; nil if
--- it has ended.
+-- it has ended, or reports progress since.
 local function hanging_delivery(text)
   local since, seq = (text or ''):match('^(%d+) (%d+)$')
   local state = seq and redis.call('HGET', keys[QUEUE], seq .. 's')
-  if state and state:sub(1, 10) == since and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
+  if state and state:sub(1, 10) == since and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd'
+    and read_state(state).progress == '' then
     return seq, state
   end
 end
