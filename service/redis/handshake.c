@@ -129,6 +129,15 @@ static void note_memory(struct redis_handshake *h, struct text info)
 		h->memory = (struct redis_memory){ used, limit < 0 ? 0 : limit, loop_now_us() };
 }
 
+static void note_keys(struct redis_handshake *h, struct text info)
+{
+	char key[sizeof("db") + sizeof(h->url->db)], keys[64];
+
+	snprintf(key, sizeof(key), "db%s", h->url->db[0] ? h->url->db : "0");
+	info_value(info, key, keys, sizeof(keys));
+	h->process.has_keys = keys[0] != '\0';
+}
+
 enum handshake_finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
 
 /* Returns false with --strict only. */
@@ -149,6 +158,7 @@ bool handshake_is_safe(struct redis_handshake *h, struct text info)
 	char value[64], what[160];
 
 	note_memory(h, info);
+	note_keys(h, info);
 	if (h->url->replica)
 		return true; /* the server is only read from, so it does not matter what it keeps */
 	h->risks = 0;
@@ -249,7 +259,6 @@ static bool check_quorum(struct redis_handshake *h, struct text info)
 static void note_process(struct redis_handshake *h, struct text info)
 {
 	struct redis_process *p = &h->process;
-	char key[sizeof("db") + sizeof(h->url->db)], keys[64];
 
 	if (info_is(info, "role", "master"))
 		info_value(info, "run_id", p->run_id, sizeof(p->run_id));
@@ -258,9 +267,6 @@ static void note_process(struct redis_handshake *h, struct text info)
 				 ? info_number(info, "aof_base_size") == 0
 				 : info_number(info, "rdb_last_load_keys_loaded") == 0 &&
 					   info_number(info, "rdb_last_load_keys_expired") == 0;
-	snprintf(key, sizeof(key), "db%s", h->url->db[0] ? h->url->db : "0");
-	info_value(info, key, keys, sizeof(keys));
-	p->has_keys = keys[0] != '\0';
 }
 
 static bool check_info(struct redis_handshake *h, struct text info)

@@ -39,7 +39,7 @@ struct redis_process {
 	char run_id[REDIS_RUN_ID_BYTES]; /* "": not known, or it is a replica */
 	int64_t uptime_us;
 	bool began_empty; /* it had no data to load when it started */
-	bool has_keys;    /* in the database of the connection */
+	bool has_keys;    /* in the database of the connection, as of its latest INFO */
 	int64_t heard_us; /* when its latest reply arrived */
 };
 
@@ -99,8 +99,8 @@ void handshake_share(const struct redis_handshake *(*find)(const struct redis_ha
 bool handshake_reply(struct redis_handshake *h, const struct reply *reply);
 
 /*
- * Logs a configuration that may lose data, according to INFO memory and INFO persistence. False:
- * --strict rejects it; `why` has the reason.
+ * Notes the memory, the keys and the risks of INFO memory, persistence and keyspace. Logs a
+ * configuration that may lose data. False: --strict rejects it; `why` has the reason.
  */
 bool handshake_is_safe(struct redis_handshake *h, struct text info);
 

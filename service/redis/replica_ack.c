@@ -169,7 +169,9 @@ bool replica_ack_is_idle(const struct replica_ack *a)
 
 struct replica_ack *replica_ack_new(const struct redis_url *target, struct server_check *check)
 {
-	static const struct redis_connection_callbacks callbacks = { .up = on_up, .down = on_down, .drain_all = connection_drain };
+	static const struct redis_connection_callbacks callbacks = { .up = on_up,
+								     .down = on_down,
+								     .drain_all = connection_drain };
 	struct replica_ack *a = calloc(1, sizeof(*a));
 
 	if (!a)

@@ -10,7 +10,10 @@
 
 void restart_on_lost(struct redis_restart *r, const struct redis_process *p)
 {
-	if (p->heard_us > r->heard_us && strcmp(p->run_id, r->run_id) == 0)
+	if (strcmp(p->run_id, r->run_id) != 0)
+		return;
+	r->has_data |= p->has_keys;
+	if (p->heard_us > r->heard_us)
 		r->heard_us = p->heard_us;
 }
 

@@ -13,7 +13,7 @@
 /* What is known of a server over its restarts. All zero: nothing. */
 struct redis_restart {
 	char run_id[REDIS_RUN_ID_BYTES]; /* of the latest process; "": not known */
-	bool has_data;                   /* that process has keys; its owner sets it when it sends writes */
+	bool has_data;                   /* that process has or had keys; its owner sets it when it sends writes */
 	int64_t heard_us;                /* when a connection that was lost since had its latest reply; 0: none was */
 	int64_t emptied_ms, emptied_us;  /* when it was found without its data, by the wall and the loop; 0: never */
 };

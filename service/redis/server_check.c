@@ -5,7 +5,8 @@
 
 enum { FULL_CHECK_US = 1000 * 1000 };
 
-const struct text server_check_command[SERVER_CHECK_ARGS] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
+const struct text server_check_command[SERVER_CHECK_ARGS] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence"),
+							      TEXT("keyspace") };
 
 static bool is_nearly_full(const struct redis_memory *m)
 {

@@ -11,9 +11,9 @@
 
 #include "redis/handshake.h"
 
-enum { SERVER_CHECK_US = 61 * 1000 * 1000, SERVER_CHECK_ARGS = 3 };
+enum { SERVER_CHECK_US = 61 * 1000 * 1000, SERVER_CHECK_ARGS = 4 };
 
-/* INFO memory persistence: what handshake_is_safe reads. */
+/* INFO memory persistence keyspace: what handshake_is_safe reads. */
 extern const struct text server_check_command[SERVER_CHECK_ARGS];
 
 struct server_check {

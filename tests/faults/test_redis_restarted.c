@@ -99,6 +99,20 @@ TEST(a_restart_without_data_is_a_finding_for_an_hour)
 	}
 }
 
+/* Other daemons fill Redis; this one learns it when it checks the server. */
+TEST(a_loss_of_what_others_wrote_is_found)
+{
+	start_alone("no");
+	if (daemon_is_sanitized())
+		skip(); /* it would wait for a minute */
+	server_command(&redis, "SET p:counter:{a} 1");
+	leap(&patternd, 62);
+	http(client, "GET", "/queues", NULL);
+	restart();
+	assert_int_equal(losses(), 1);
+	assert_non_null(loss());
+}
+
 TEST(a_restart_with_its_file_is_not)
 {
 	start_alone("yes");

@@ -188,7 +188,9 @@ static void check_end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct server_play play = { .mode = "standalone", .met = on_met, .asked = on_asked };
-	static const struct redis_connection_callbacks callbacks = { .up = on_up, .down = on_down, .drain_all = connection_drain };
+	static const struct redis_connection_callbacks callbacks = { .up = on_up,
+								     .down = on_down,
+								     .drain_all = connection_drain };
 	struct server_check check = { 0 };
 	struct redis_url url = { .path = "/redis", .address = "/redis" };
 	struct input in = { data, size };
