@@ -40,6 +40,7 @@
 #include "redis/renewal.h"
 #include "redis/url.h"
 #include "request/operation.h"
+#include "topology/gauges.h"
 #include "topology/replicas.h"
 #include "topology/topology.h"
 #include "version.h"
@@ -219,6 +220,7 @@ static bool open_redis(void)
 {
 	char url[2048];
 
+	gauges_open();
 	if (!config()->embedded)
 		return topology_open(config()->redis);
 	hint_pending = true;

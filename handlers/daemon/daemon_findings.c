@@ -57,7 +57,7 @@ static void find_emptied(struct json_out *o, const struct node_info *node, const
 /* A lock lasts by Redis's clock, and a program computes instants by the clock of its machine. */
 static void find_clock(struct json_out *o, const struct node_info *node)
 {
-	int64_t offset_ms = node->has_clock ? node->clock_offset_ms : 0,
+	int64_t offset_ms = node->clock_is_recent ? node->clock_offset_ms : 0,
 		off_ms = offset_ms < 0 ? -offset_ms : offset_ms;
 
 	if (off_ms > CLOCK_MS)
@@ -129,8 +129,8 @@ static void find_quorum(struct json_out *o)
 	for (; node_info_of_quorum(count, &node); count++) {
 		usable += !node.trouble;
 		find_emptied(o, &node, "it may grant locks again that are held");
-		find_refusal(o, &node);
-		find_clock(o, &node);
+		if (!node.trouble)
+			find_usable(o, &node);
 	}
 	for (size_t i = 0; i < count && node_info_of_quorum(i, &node); i++)
 		if (node.trouble)

@@ -13,6 +13,7 @@
 #include "push/push_target.h"
 
 enum { WHY_BYTES = 512, LOOK_US = 100000, FAR_US = 1000000000 };
+#define FAILING_KEPT_US (INT64_C(3600) * 1000000)
 
 static struct push_settings *read; /* the settings between push_open and push_start */
 static struct push_target *targets;
@@ -266,7 +267,7 @@ static void find_failing(struct json_out *o, const struct push_target *t, const 
 
 	if (backs_off)
 		finding_out(o, &f, "nothing is sent to %s for a while: %s", url, why);
-	else if (t->failed_in_a_row >= FINDING_FAILING)
+	else if (t->failed_in_a_row >= FINDING_FAILING && loop_now_us() - t->last_failure_us < FAILING_KEPT_US)
 		finding_out(o, &f, "the last %u requests to %s failed: %s", t->failed_in_a_row, url, why);
 }
 

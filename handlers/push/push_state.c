@@ -85,6 +85,7 @@ void push_state_note_failure(struct push_target *t, const struct push_job *j, co
 {
 	snprintf(t->last_failure, sizeof(t->last_failure), "%s", why);
 	t->last_failure_at_ms = loop_wall_ms();
+	t->last_failure_us = loop_now_us();
 	if (!j->is_counted && t->trouble != PUSH_NO_TROUBLE)
 		return; /* push_backs_off was logged, and push_goes_on will have the number of attempts */
 	log_event(LOG_WARN, "push_failed", "%s to %s: message '%s', delivery %lld: %s; %s", t->settings->queue.at,

@@ -63,6 +63,7 @@ struct push_target {
 	uint64_t counts[PUSH_COUNTS];
 	char last_failure[PUSH_REASON_BYTES];
 	int64_t last_failure_at_ms; /* 0: none */
+	int64_t last_failure_us;    /* the same by the loop's clock */
 };
 
 /* True while the target pauses: it receives and sends nothing, and continues without a call. */

@@ -24,16 +24,9 @@ unsigned nodes_ready(void)
 	return ready;
 }
 
-double nodes_clock_offset(void)
+bool node_has_clock(const struct redis_node *n)
 {
-	int64_t most_ms = 0;
-
-	for (const struct redis_node *n = nodes; n; n = n->next) {
-		int64_t off_ms = n->clock_offset_ms < 0 ? -n->clock_offset_ms : n->clock_offset_ms;
-		if (!n->retired && off_ms > most_ms)
-			most_ms = off_ms;
-	}
-	return (double)most_ms / 1000;
+	return n->clock_read_us > 0 && loop_now_us() - n->clock_read_us < NODE_CLOCK_KEPT_US;
 }
 
 void node_learn_clock(struct redis_node *n, int64_t redis_ms, int64_t sent_us)
@@ -215,6 +208,7 @@ void node_reject(struct redis_node *n, const char *why)
 void node_retarget(struct redis_node *n)
 {
 	n->restart = (struct redis_restart){ 0 };
+	n->clock_read_us = 0;
 	for (unsigned i = 0; i < n->count; i++)
 		connection_retarget(n->connections[i]);
 	if (n->replica_ack)

@@ -21,7 +21,8 @@
 #include "redis/subscriber.h"
 #include "redis/url.h"
 
-enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64, NODE_KEY_BYTES = 512, NODE_CLOCK_US = 100000 };
+enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64, NODE_KEY_BYTES = 512 };
+enum { NODE_CLOCK_US = 100000, NODE_CLOCK_KEPT_US = 600 * 1000 * 1000 };
 
 /* Used by topology/refusal.c, which describes it. */
 struct node_refusal {
@@ -92,8 +93,8 @@ bool node_is_away(const struct redis_node *n);
 /* Returns the number of usable connections to the nodes of the list. */
 unsigned nodes_ready(void);
 
-/* Returns the largest clock_offset_ms of the list without its sign, in seconds. */
-double nodes_clock_offset(void);
+/* Returns true if clock_offset_ms was read within the last ten minutes. */
+bool node_clock_is_recent(const struct redis_node *n);
 
 /* Gives a subscriber to each node, also to nodes that are added later. False: memory ran out. */
 bool nodes_subscribe(const struct subscriber_callbacks *callbacks);

@@ -21,6 +21,7 @@ static struct node_info info_of(const struct redis_node *n)
 		.emptied_at_ms = restart_emptied_at_ms(&n->restart),
 		.memory = n->check.memory,
 		.has_clock = n->clock_read_us > 0,
+		.clock_is_recent = node_clock_is_recent(n),
 		.clock_offset_ms = n->clock_offset_ms,
 	};
 }

@@ -19,7 +19,7 @@ struct node_info {
 	int64_t emptied_at_ms; /* restart_emptied_at_ms */
 	unsigned slots;        /* number of slots, in a Cluster */
 	struct redis_memory memory;
-	bool has_clock;
+	bool has_clock, clock_is_recent;
 	int64_t clock_offset_ms; /* of its clock from the clock of the daemon's machine */
 };
 

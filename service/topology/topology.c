@@ -355,36 +355,6 @@ const char *topology_mode(void)
 
 /* ---- Start and end ---- */
 
-static double connections_ready(void)
-{
-	return topology_connections();
-}
-
-static double permissions_missing(void)
-{
-	return renewal_permissions_missing();
-}
-
-static double config_risks(void)
-{
-	return renewal_config_risks();
-}
-
-static double refusing(void)
-{
-	return refusal_count();
-}
-
-static double is_up(void)
-{
-	return topology_is_up();
-}
-
-static double calls_in_flight(void)
-{
-	return topology_in_flight();
-}
-
 static bool open_nodes(void)
 {
 	if (topology_is_cluster())
@@ -418,17 +388,6 @@ bool topology_open(const char *url)
 {
 	redis_urls_parse(&urls, url, NULL);
 	renewal_open();
-	metrics_gauge("redis_connections", "Connections to Redis that are usable.", connections_ready);
-	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
-	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
-		      permissions_missing);
-	metrics_gauge("redis_config_risks",
-		      "Ways for Redis to lose data by its configuration, as of the latest checks.", config_risks);
-	metrics_gauge("redis_up", "1 when Redis is usable; in a Cluster, when every slot has a usable node.", is_up);
-	metrics_gauge("redis_refusing", "Servers of Redis that refuse calls; GET /info has their errors.", refusing);
-	metrics_gauge("redis_clock_offset_seconds",
-		      "Largest difference between the clock of a server of Redis and the daemon's, without a sign.",
-		      nodes_clock_offset);
 	bool ok = quorum_open() && open_nodes();
 	if (!ok)
 		fprintf(stderr, "patternd: no memory for connections to Redis\n");

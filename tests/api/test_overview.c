@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "../support/leap.h"
 #include "../support/raw.h"
 #include "../support/waiter.h"
 #include "overview_stage.h"
@@ -48,6 +49,24 @@ TEST(clocks_that_differ_are_found)
 	assert_in_range(-int_at(a, "/redis/nodes/0/clock_offset_ms"), off_ms - 3600000, off_ms + 60000);
 	assert_in_range(metric_value(&patternd, "redis_clock_offset_seconds"), off_ms / 1000 - 3600,
 			off_ms / 1000 + 60);
+}
+
+/* An idle daemon learns of no clock, and Redis's may have been set since. */
+TEST(a_clock_that_was_read_long_ago_is_no_finding)
+{
+	struct daemon d = { 0 };
+
+	if (daemon_is_sanitized())
+		skip(); /* it would wait for minutes */
+	may_leap(&d);
+	daemon_start(&d, "--redis", redis.url);
+	struct client *c = client_open(d.port);
+	assert_status(http(c, "GET", "/counters/a", NULL), 200);
+	assert_true(metric_value(&d, "redis_clock_offset_seconds") > 2);
+	leap(&d, 601);
+	assert_true(metric_value(&d, "redis_clock_offset_seconds") == 0);
+	client_close(c);
+	daemon_stop(&d);
 }
 
 TEST(nothing_needs_a_person)

@@ -100,6 +100,20 @@ TEST(the_holder_keeps_it_while_a_majority_is_away)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
+static bool is_found(const char *kind)
+{
+	return json_item(http(quorum.c[0], "GET", "/overview", NULL), "/findings", "kind", kind) != NULL;
+}
+
+TEST(a_full_server_is_found)
+{
+	server_command(&quorum.servers[0], "CONFIG SET maxmemory 1");
+	assert_taken(acquire(), 2);
+	wait_until(is_found("memory_full"), SOON_MS);
+	server_command(&quorum.servers[0], "CONFIG SET maxmemory 0");
+	wait_until(quorum_release(quorum.c[0], "/locks/b", "x").status && !is_found("memory_full"), SOON_MS);
+}
+
 /* The connection of a server that rejects the password now does not delay the others. */
 TEST(a_rejection_does_not_delay_a_permission_elsewhere)
 {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Each kind of answer settles a pushed message as docs/push.md states."""
+import tempfile
 import time
 
-from pushing import OK, App, Daemon, answer, main, wait_for
+from pushing import GIVEN, OK, App, Daemon, answer, main, wait_for
 
 # With this backoff a message that failed does not come again during the test.
 LATE = {"backoff": {"base_ms": 3600000, "max_ms": 3600000}}
@@ -250,16 +251,16 @@ def test_refused_message():
         assert daemon.target("q")["counts"]["acknowledged"] == 4
 
 
+def found(daemon):
+    status, _, told = daemon.ask("GET", "/overview")
+    assert status == 200, told
+    return next((f for f in told["findings"] if f["kind"] == "push_failing"), None)
+
+
 def test_a_program_that_fails_all_is_found():
     """The overview names the target of a program from the tenth failure in a row, until the program
     acknowledges a message.
     """
-
-    def found(daemon):
-        status, _, told = daemon.ask("GET", "/overview")
-        assert status == 200, told
-        return next((f for f in told["findings"] if f["kind"] == "push_failing"), None)
-
     with App(lambda request: answer(200 if request.json == "good" else 500)) as app, Daemon({"q": app}) as daemon:
         daemon.put("q", **LATE)
         began_ms = time.time() * 1000
@@ -277,6 +278,20 @@ def test_a_program_that_fails_all_is_found():
         wait_for(lambda: not found(daemon))
         assert daemon.target("q")["failed_in_a_row"] == 0
         assert daemon.target("q")["failing_since_at_ms"] is None
+
+
+def test_failures_of_an_hour_ago_are_not_found():
+    """The messages may have been purged, so that none can succeed."""
+    with tempfile.NamedTemporaryFile() as later, App(lambda request: answer(500)) as app:
+        leaps = {"LD_PRELOAD": GIVEN["PATTERND_CLOCK_AHEAD"], "CLOCK_LATER_FILE": later.name}
+        leaps["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        with Daemon({"q": app}, environment=leaps) as daemon:
+            daemon.put("q", **LATE)
+            daemon.send("q", *["bad"] * 10)
+            wait_for(lambda: found(daemon))
+            later.truncate(3600)
+            wait_for(lambda: not found(daemon))
+            assert daemon.target("q")["failed_in_a_row"] == 10
 
 
 def test_busy_at_once():

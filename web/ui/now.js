@@ -26,6 +26,6 @@ export function learnClock(date, sent, received) {
 
 /** The servers of GET /info. A difference of less than a second may be one of measuring. */
 export function learnRedis(nodes) {
-	const offset_ms = nodes[0]?.clock_offset_ms ?? 0;
+	const offset_ms = nodes.find((node) => node.clock_offset_ms !== null)?.clock_offset_ms ?? 0;
 	ofRedis = Math.abs(offset_ms) < SECOND_MS ? 0 : offset_ms;
 }

@@ -692,24 +692,25 @@ class OverviewFinding(TypedDict):
     held while this daemon ran. `memory_full`: Redis uses more than 90 % of its `maxmemory`, or
     requests use more than 80 % of `--max-request-memory`. `push_backing_off`: a target of push
     makes no requests because of its program. `push_failing`: at least the last 10 requests of a
-    target failed. `work_failing`: within the last 150 s, at least 3 deliveries of a queue were
-    rejected or timed out, and none was acknowledged; or at least 10, and more than were
-    acknowledged. It lasts while 3 messages wait for another try, and none was acknowledged since.
-    If only one message fails, it is `message_failing`. `work_hanging`: a delivery was extended when
-    it had lasted more than five minutes and four times the extension; its worker reports no
-    `progress`. `clock_off`: the clock of Redis and the clock of the daemon's machine differ by more
-    than 2 s. `dead_letters`: a queue has dead letters. `message_failing`: a message of a queue has
-    failed at least 5 times. `messages_waiting`: the oldest ready message of a queue has been due
-    for more than a minute. `queue_paused`: the queue is paused, and the oldest has been due for
-    more than an hour. `groups_blocked`: messages of a queue wait for groups that are stuck, even if
-    other groups work, and the oldest was sent more than a minute ago. A group is stuck if it is
-    paused, or if none of its messages is ready or in flight; `group_rate` counts only if it holds
-    the group for another minute. `schedule_missed`: a schedule has been due for more than 10 s, and
-    neither a receive nor a read of schedules made its message; if the queue is paused, for more
-    than an hour. `lock_waiting`: requests wait for a lock, the first of them for more than 10 s, or
-    the lock has been held for more than a minute. If at most 10 requests wait, they count only if
-    the lock is held for another minute without an extension. Clients that do not wait count if this
-    daemon refused them at least every 10 s for five minutes, while the lock was held."""
+    target failed, one of them within the last hour. `work_failing`: within the last 150 s, at least
+    3 deliveries of a queue were rejected or timed out, and none was acknowledged; or at least 10,
+    and more than were acknowledged. It lasts while 3 messages wait for another try, and none was
+    acknowledged since. If only one message fails, it is `message_failing`. `work_hanging`: a
+    delivery was extended when it had lasted more than five minutes and four times the extension;
+    its worker reports no `progress`. `clock_off`: the clock of Redis and the clock of the daemon's
+    machine differ by more than 2 s. `dead_letters`: a queue has dead letters. `message_failing`: a
+    message of a queue has failed at least 5 times. `messages_waiting`: the oldest ready message of
+    a queue has been due for more than a minute. `queue_paused`: the queue is paused, and the oldest
+    has been due for more than an hour. `groups_blocked`: messages of a queue wait for groups that
+    are stuck, even if other groups work, and the oldest was sent more than a minute ago. A group is
+    stuck if it is paused, or if none of its messages is ready or in flight; `group_rate` counts
+    only if it holds the group for another minute. `schedule_missed`: a schedule has been due for
+    more than 10 s, and neither a receive nor a read of schedules made its message; if the queue is
+    paused, for more than an hour. `lock_waiting`: requests wait for a lock, the first of them for
+    more than 10 s, or the lock has been held for more than a minute. If at most 10 requests wait,
+    they count only if the lock is held for another minute without an extension. Clients that do not
+    wait count if this daemon refused them at least every 10 s for five minutes, while the lock was
+    held."""
     severity: OverviewSeverity
     """`error`: something does not work now; `warning`: something waits."""
     name: Optional[str]
