@@ -33,7 +33,7 @@ struct redis_connection_callbacks {
 	 */
 	struct redis_connection *(*renew)(struct redis_connection *c);
 	/*
-	 * NULL with `received`. Drains all connections to the server: a call has timed out, or
+	 * NULL with `received`. Drains all connections of the pool: a call has timed out, or
 	 * --strict rejects the server as it is now.
 	 */
 	void (*drain_all)(struct redis_connection *c);

@@ -17,6 +17,7 @@ struct replica_ack_waiters {
 
 struct replica_ack {
 	struct redis_connection *connection;
+	struct server_check check;
 	struct replica_ack_waiters next; /* they wait for the next WAIT */
 	struct replica_ack_waiters now;  /* they wait for the WAIT that is pending */
 	bool waiting;                    /* WAIT and ROLE are pending */
@@ -167,7 +168,7 @@ bool replica_ack_is_idle(const struct replica_ack *a)
 	return connection_pending(a->connection) == 0 && !a->next.first && !a->now.first;
 }
 
-struct replica_ack *replica_ack_new(const struct redis_url *target, struct server_check *check)
+struct replica_ack *replica_ack_new(const struct redis_url *target)
 {
 	static const struct redis_connection_callbacks callbacks = { .up = on_up,
 								     .down = on_down,
@@ -176,7 +177,7 @@ struct replica_ack *replica_ack_new(const struct redis_url *target, struct serve
 
 	if (!a)
 		return NULL;
-	a->connection = connection_new(target, check, &callbacks, a);
+	a->connection = connection_new(target, &a->check, &callbacks, a);
 	if (!a->connection) {
 		free(a);
 		return NULL;

@@ -11,16 +11,14 @@
 #define PATTERND_REPLICA_ACK_H
 
 #include "redis/command.h"
-#include "redis/server_check.h"
 #include "redis/url.h"
 
 struct replica_ack;
 
 /*
- * Makes one and starts to connect. It uses the arguments as connection_new does. NULL: memory ran
- * out.
+ * Makes one and starts to connect. It uses `target` as connection_new does. NULL: memory ran out.
  */
-struct replica_ack *replica_ack_new(const struct redis_url *target, struct server_check *check);
+struct replica_ack *replica_ack_new(const struct redis_url *target);
 /* Frees it. Remaining waiters end with no acknowledgement. */
 void replica_ack_free(struct replica_ack *a);
 

@@ -24,7 +24,7 @@ unsigned nodes_ready(void)
 	return ready;
 }
 
-bool node_has_clock(const struct redis_node *n)
+bool node_clock_is_recent(const struct redis_node *n)
 {
 	return n->clock_read_us > 0 && loop_now_us() - n->clock_read_us < NODE_CLOCK_KEPT_US;
 }
@@ -84,7 +84,7 @@ static struct redis_connection *connection_for(struct redis_node *n, const struc
 {
 	if (call->replicas) {
 		if (!n->replica_ack)
-			n->replica_ack = replica_ack_new(&n->url, &n->check);
+			n->replica_ack = replica_ack_new(&n->url);
 		return n->replica_ack ? replica_ack_connection(n->replica_ack) : NULL;
 	}
 	for (unsigned i = 0; i < n->count; i++, use_next_connection(n))
