@@ -257,6 +257,7 @@ static void assert_not_strict(const struct redis_server *r, const char *why)
 	struct client *c = client_open(patternd.port);
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, why), 5000);
 	assert_problem(http(c, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	wait_until(metric_of(&patternd, "redis_config_risks") > 0, 5000);
 	client_close(c);
 	daemon_stop(&patternd);
 }
