@@ -10,7 +10,7 @@ import { Outage, PAUSE_MAX_MS, PAUSE_MS, jitter, now, sleep, startTimer } from '
 import { Hold } from './hold.js';
 import { Lock } from './lock.js';
 import { fromContract, makeKey, pathOf, toContract } from './names.js';
-import { Problem, mayPass, problemOf } from './problem.js';
+import { Problem, isPage, mayPass, problemOf } from './problem.js';
 import { Queue } from './queue.js';
 import { Listener } from './topics.js';
 import { openTransport } from './transport.js';
@@ -134,7 +134,7 @@ export class Client {
     const { status, headers, body } = await this.#exchange(call, timeoutMs, signal, async (head) => {
       return { ...head, body: parsed(head.headers, await head.text()) };
     });
-    if (status >= 400) {
+    if ((status >= 300 && status !== 304) || isPage(headers)) {
       throw problemOf(status, headers, body, lostOf(call));
     }
     return { status, headers, body, sent: began };
@@ -143,9 +143,10 @@ export class Client {
   /** The chunks of an answer that does not end, whose head comes within `timeoutMs`. */
   async _stream(call, timeoutMs, signal) {
     const { status, headers, body, chunks } = await this.#exchange(call, timeoutMs, signal, async (head) => {
-      return head.status < 400 ? head : { ...head, body: parsed(head.headers, await head.text()) };
+      const isStream = head.status < 300 && !isPage(head.headers);
+      return isStream ? head : { ...head, chunks: null, body: parsed(head.headers, await head.text()) };
     });
-    if (status >= 400) {
+    if (!chunks) {
       throw problemOf(status, headers, body, 'none');
     }
     return chunks();

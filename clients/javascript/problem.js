@@ -21,13 +21,22 @@ const KINDS = new Map([
   ['not_holder', LockLost],
 ]);
 
+/** Whether a proxy made the answer: the daemon's own pages are for browsers. */
+export const isPage = (headers) => Boolean(headers.get('Content-Type')?.includes('text/html'));
+
 /** The problem of an answer; `lost` is the effect of a request whose answer is lost. */
 export function problemOf(status, headers, body, lost) {
   const isProblem = body && typeof body === 'object' && body.code;
   // Otherwise a proxy between the client and the daemon made the answer.
+  const isRedirect = status >= 300 && status < 400;
+  const text = isRedirect ? `a redirect to ${headers.get('Location') ?? ''}` : String(body ?? '');
   const details = isProblem
     ? body
-    : { code: `status_${status}`, detail: String(body ?? ''), effect: status >= 500 ? lost : 'none' };
+    : {
+        code: `status_${status}`,
+        detail: isPage(headers) ? 'a page, not an answer' : text,
+        effect: status >= 300 && status < 500 ? 'none' : lost,
+      };
   const seconds = headers.get('Retry-After');
   return new (KINDS.get(details.code) ?? Problem)(status, details, /^\d+$/.test(seconds) ? Number(seconds) : null);
 }

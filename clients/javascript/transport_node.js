@@ -115,9 +115,12 @@ export class NodeTransport {
     }
     options.headers.Expect = '100-continue';
     const request = this.#request(options);
-    const send = () => request.end(bytes);
-    const timer = setTimeout(send, CONTINUE_MS);
-    request.once('continue', send).once('close', () => clearTimeout(timer));
+    const timer = setTimeout(() => request.end(bytes), CONTINUE_MS);
+    request.once('continue', () => {
+      clearTimeout(timer);
+      request.writableEnded || request.end(bytes); // it may come after that time
+    });
+    request.once('close', () => clearTimeout(timer));
     request.once('response', (response) => {
       clearTimeout(timer);
       response.once('end', () => request.writableEnded || request.destroy());

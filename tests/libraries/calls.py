@@ -268,39 +268,24 @@ def test_a_body_that_a_method_does_not_have_leaves_the_connection_to_the_next_ca
     client.close()
 
 
-class Stranger:
-    """A server of something else: it answers `answer` to the first bytes, and closes."""
-
-    def __init__(self, answer):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.serve, args=(answer,), daemon=True).start()
-
-    def serve(self, answer):
-        while True:
-            client, _ = self.listener.accept()
-            with client:
-                client.recv(65536)
-                client.sendall(answer)
+def test_a_short_extension_is_followed_in_time():
+    """It is extended before the time that it was given has passed, and not lost."""
+    queue = client.queue("short")
+    queue.send(1)
+    message = queue.receive(visibility_ms=30000)
+    assert message.extend(1000)
+    assert not message.lost.wait(2.5)
+    assert message.acknowledge()
 
 
-def test_a_wrong_address_is_named():
-    async def ask(url):
-        async with patternd.aio.Client(url, timeout_ms=500) as asking:
-            await asking.request("GET", "/healthz")
-
-    for url, hint in (
-        (f"https://127.0.0.1:{port}", "is this address http://?"),
-        (f"http://{Stranger(bytes((21, 3, 3, 0, 2, 2, 70))).address}", "is this address https://?"),
-        (f"http://{Stranger(b'').address}", "is this the address of a patternd?"),
-        (f"http://{Stranger(b'SSH-2.0-OpenSSH').address}", "before the end of the answer"),
-    ):
-        for call in (
-            lambda: Client(url, timeout_ms=500).request("GET", "/healthz"),
-            lambda: asyncio.run(ask(url)),
-        ):
-            # On a busy machine the last attempt may time out instead.
-            until(lambda: hint in raised(Problem, call)[0].detail, f"{url}: {hint}")
+def test_a_send_waits_for_room_as_long_as_it_may():
+    """The wait belongs to the time of one attempt, so that its place is not lost."""
+    queue = Client(started.url, attempt_ms=200).queue("room")
+    queue.put(max_messages=1)
+    queue.send(1)
+    problem, took = raised(Problem, lambda: queue.send(2, wait_room_ms=1000))
+    assert (problem.code, problem.effect) == ("queue_full", "none"), problem
+    assert took > 0.9, took
 
 
 def test_a_send_may_need_its_queue():

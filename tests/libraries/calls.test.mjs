@@ -57,17 +57,43 @@ test('an answer that comes before the body is read', async () => {
   await refusesEarly(client);
 });
 
-test('a long body is also sent where none asks for it', async (context) => {
-  const server = createServer().on('checkContinue', (request, response) => {
-    const parts = [];
-    request.on('data', (part) => parts.push(part));
-    request.on('end', () => response.end(String(Buffer.concat(parts).length)));
-  });
+async function serve(context, server) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   context.after(() => server.close());
-  const c = new Client(`http://127.0.0.1:${server.address().port}`, quiet);
-  assert.equal((await c.request('POST', '/', 'x'.repeat(1e6))).body, '1000002');
-  c.close();
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+test('a long body is sent once, where none asks for it and where its answer is slow', async (context) => {
+  for (const isAsked of [false, true]) {
+    const server = createServer().on('checkContinue', (request, response) => {
+      const parts = [];
+      request.on('data', (part) => parts.push(part));
+      request.on('end', () => {
+        setTimeout(() => response.end(String(Buffer.concat(parts).length)), isAsked ? 1500 : 0);
+      });
+      isAsked && response.writeContinue();
+    });
+    const c = new Client(await serve(context, server), { ...quiet, timeoutMs: 9000, attemptMs: 9000 });
+    assert.equal((await c.request('POST', '/', 'x'.repeat(1e6))).body, '1000002');
+    c.close();
+  }
+});
+
+test('a page or a redirect is no answer: a proxy made it, and it grants nothing', async (context) => {
+  const answers = { status_301: [301, 'none'], status_200: [200, 'unknown'], status_404: [404, 'none'] };
+  for (const [code, [status, effect]] of Object.entries(answers)) {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { 'Content-Type': 'text/html', Location: 'https://x/' }).end('<p/>');
+    });
+    const c = new Client(await serve(context, server), { ...quiet, timeoutMs: 300 });
+    for (const call of [() => c.lock('page'), () => c.queue('page').send(1), () => c.hold('page')]) {
+      const { error } = await thrown(call());
+      assert.equal(error.code, code);
+      assert.ok([effect, 'none'].includes(error.effect), error.effect);
+    }
+    c.close();
+  }
 });
 
 test('a body that a method does not have leaves the connection to the next call', async () => {

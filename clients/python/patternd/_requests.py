@@ -215,12 +215,15 @@ class Call:
                 body = json.loads(body)
             except ValueError:
                 pass  # of a proxy between: the text is all there is
-        if status < 400:
+        is_page = "text/html" in headers.get("Content-Type", "")  # of a proxy: the daemon's are for browsers
+        if (status < 300 or status == 304) and not is_page:
             self.granted = Response(status, headers, body, began)
             return self.granted
         if not isinstance(body, dict) or "code" not in body:
-            effect = self.sent_effect if status >= 500 else "none"
-            body = {"code": f"status_{status}", "detail": str(body), "effect": effect}
+            effect = "none" if 300 <= status < 500 else self.sent_effect
+            detail = f"a redirect to {headers.get('Location', '')}" if 300 <= status < 400 else str(body)
+            detail = "a page, not an answer" if is_page else detail
+            body = {"code": f"status_{status}", "detail": detail, "effect": effect}
         seconds = headers.get("Retry-After", "")
         raise KINDS.get(body["code"], Problem)(status, body, float(seconds) if seconds.isdigit() else None)
 
