@@ -253,6 +253,19 @@ def test_signals(is_aio, name):
             assert said.endswith("done\n") and "end" not in said, said
 
 
+def test_a_signal_ends_all_workers_of_a_loop():
+    queue = filled("two", 4)
+    command = [sys.executable, "-B", STOPPED, started.url, "two", "two"]
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    for _ in range(2):
+        assert worker.stdout.readline() == "begin\n"
+    worker.send_signal(signal.SIGTERM)
+    said = worker.communicate(timeout=10)[0]
+    assert (worker.returncode, said) == (0, "end\nend\ndone\n"), said
+    counts = queue.get()
+    assert (counts["in_flight"], counts["ready"]) == (0, 2), counts
+
+
 def test_a_signal_in_the_first_milliseconds_is_seen():
     command = [sys.executable, "-B", STOPPED, started.url, "first", "first"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=100)

@@ -1,4 +1,4 @@
-"""A worker of tests/libraries/ends.py: stopped.py URL QUEUE threads|aio|first|interrupted."""
+"""A worker of tests/libraries/ends.py: stopped.py URL QUEUE threads|aio|two|first|interrupted."""
 import asyncio
 import os
 import random
@@ -108,12 +108,19 @@ def be_worker(url, queue, kind):
         async with patternd.aio.Client(url) as asking:
             await asking.queue(queue).work(handle_aio, 2)
 
+    async def work_two():
+        async with patternd.aio.Client(url) as asking:
+            await asyncio.gather(*(asking.queue(queue).work(handle_aio, 1) for _ in range(2)))
+
     if kind == "interrupted":
         be_interrupted(url, queue)
     elif kind == "first":
         be_signalled_at_once(url, queue)
     elif kind == "aio":
         asyncio.run(work())
+    elif kind == "two":
+        asyncio.run(work_two())
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     else:
         Client(url).queue(queue).work(handle, 2)
     say("done")

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import weakref
@@ -15,6 +16,7 @@ from ._requests import PAUSE_MAX_S, PAUSE_S, Steps
 SAFE = 0.00099  # seconds of a millisecond; 1 % is left to clocks that run apart
 IDLE_S = 1.0
 BATCH_MAX = 100  # that one request extends
+_numbers = itertools.count()
 
 
 class Lease:
@@ -37,7 +39,8 @@ class Lease:
         batch: Optional[Hashable] = None,
     ) -> None:
         self.extend, self.expires, self.name = extend, expires, name
-        self.batch = id(self) if batch is None else batch
+        self.number = next(_numbers)  # id() may be another's later
+        self.batch = self.number if batch is None else batch
         self._on_lost, self._time_s, self._until = on_lost, time_ms / 1000, until
         self.is_ended = self.is_lost = self.is_extending = self._is_settled = False
         now = time.monotonic()
@@ -63,8 +66,8 @@ class Lease:
         return max((self.expires - now) * 1000, 0)
 
     def extended(self, expires: float) -> None:
-        self.expires = expires
-        self._next = time.monotonic() + self._time_s / 3
+        self.expires, now = expires, time.monotonic()
+        self._next = now + max(min(self._time_s, expires - now), 0) / 3
         self.is_extending = False
 
     def failed(self, problem: Problem) -> None:
@@ -98,11 +101,11 @@ class Leases:
         self._refs: dict[int, weakref.ref[Lease]] = {}
 
     def add(self, lease: Lease) -> None:
-        self._refs[id(lease)] = weakref.ref(lease)
+        self._refs[lease.number] = weakref.ref(lease)
 
     def drop(self, lease: Lease) -> None:
         lease.end()
-        self._refs.pop(id(lease), None)
+        self._refs.pop(lease.number, None)
 
     def look(self, now: float, begin: Callable[[list[Lease]], None]) -> float:
         """Begins the extensions that are due, each with others that are due soon, and returns when

@@ -80,12 +80,13 @@ class Message(Delivery):
     async def extend(
         self, visibility_ms: Optional[float] = None, *, progress: Optional[types.ProgressRequest] = None
     ) -> bool:
-        """Extends it now; False: the delivery has ended. It is extended anyway, so this is for
-        `progress`, {"percent": 50, "note": "half"}.
+        """Extends it now; False: the delivery has ended. It is extended anyway, to the
+        `visibility_ms` of its receive, so this is for `progress`, {"percent": 50, "note": "half"}.
         """
         body = {"visibility_ms": visibility_ms or self._visibility_ms, **given(progress=progress)}
         try:
             self.lease.extended(await self._transport.run(_steps.delivery_extend(self.queue, self.receipt, body)))
+            self._keeper.keep(self.lease)
         except Problem as problem:
             if problem.status != 410:
                 raise
@@ -142,7 +143,8 @@ class Queue:
         created.
         """
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
-        return (await self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]
+        wait_ms = max(wait_result_ms, more.get("wait_room_ms") or 0)
+        return (await self._transport.run(_steps.send(self.name, [row], wait_ms)))[0]
 
     async def send_many(
         self, messages: Iterable[types.OutgoingMessage], must_exist: bool = False

@@ -5,6 +5,7 @@ import asyncio
 import signal
 import threading
 import time
+import weakref
 from inspect import isawaitable
 from typing import Any, Callable, Coroutine, Generic, Optional, TypeVar, cast
 
@@ -15,6 +16,39 @@ from .._work import RETURN_MS, SETTLE_S, Held, Options, Outcome, Work, check
 from .transport import Transport
 
 M = TypeVar("M", bound=Held)
+Caught = list[tuple[signal.Signals, Any]]  # with the handlers before
+
+
+class _Signals:
+    """SIGTERM and SIGINT for all workers of a loop, which has one handler for each."""
+
+    _of: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Signals] = weakref.WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self._counts: list[Callable[[], None]] = []
+        self._before: Caught = []
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> _Signals:
+        return cls._of.setdefault(loop, cls())
+
+    def add(self, loop: asyncio.AbstractEventLoop, count: Callable[[], None]) -> None:
+        if not self._counts:
+            self._before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+            for number, _ in self._before:
+                loop.add_signal_handler(number, self._tell)
+        self._counts.append(count)
+
+    def remove(self, loop: asyncio.AbstractEventLoop, count: Callable[[], None]) -> None:
+        self._counts.remove(count)
+        if not self._counts:
+            for number, handler in self._before:
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+    def _tell(self) -> None:
+        for count in list(self._counts):
+            count()
 
 
 class Worker(Generic[M]):
@@ -38,7 +72,10 @@ class Worker(Generic[M]):
         self._handling: dict[str, asyncio.Future[Any]] = {}
 
     async def run(self, signals: bool) -> None:
-        before = self._catch() if signals else []
+        """The first signal stops, the second one returns all messages at once."""
+        caught = _Signals.of(self._loop) if signals and threading.current_thread() is threading.main_thread() else None
+        if caught is not None:
+            caught.add(self._loop, self._count)
         loops = [self._watch(), self._settle()] + [self._handle() for _ in range(self._options.concurrency)]
         tasks = [asyncio.ensure_future(self._guard(loop)) for loop in loops]
         limit_s = 0.0  # when this is cancelled, what runs is returned at once
@@ -55,9 +92,8 @@ class Worker(Generic[M]):
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks, timeout=RETURN_MS / 1000)
-                for number, handler in before:
-                    self._loop.remove_signal_handler(number)
-                    signal.signal(number, handler)
+                if caught is not None:
+                    caught.remove(self._loop, self._count)
         if self._failure is not None:
             raise self._failure
 
@@ -73,16 +109,6 @@ class Worker(Generic[M]):
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error
         self._end()
-
-    def _catch(self) -> list[tuple[signal.Signals, Any]]:
-        """The first signal stops, the second one returns all messages at once."""
-        if threading.current_thread() is not threading.main_thread():
-            return []
-        numbers = (signal.SIGTERM, signal.SIGINT)
-        caught: list[tuple[signal.Signals, Any]] = [(number, signal.getsignal(number)) for number in numbers]
-        for number, _ in caught:
-            self._loop.add_signal_handler(number, self._count)
-        return caught
 
     def _count(self) -> None:
         self._signals += 1
