@@ -236,7 +236,14 @@ static void on_destination(struct request *req)
 {
 	struct sqs_call *s = sqs_call_of(req);
 
-	if (existing(s, "DestinationArn"))
+	struct task *t = s->work;
+
+	if (!existing(s, "DestinationArn"))
+		return;
+	if (sqs_name_is_fifo(t->to) != sqs_name_is_fifo(s->queue))
+		sqs_fail(s, SQS_INVALID_PARAMETER,
+			 "The destination queue must be of the same type as the source queue.");
+	else
 		begin_moves(s);
 }
 

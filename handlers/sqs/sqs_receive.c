@@ -36,6 +36,15 @@ static void out_number(const struct sqs_call *s, struct json_out *o, bool *is_op
 	out_attribute(s, o, is_open, name, text_of_int(value, buffer));
 }
 
+/* The queue keeps it to the second. It is the same in each receive, and not before the send. */
+static int64_t first_received_ms(const struct sqs_call *s, const struct json *m)
+{
+	int64_t sent_ms = json_tree_int(m, "sent_at_ms", 0),
+		first_ms = json_tree_int(m, "first_received_at_ms", s->req->now_ms) / 1000 * 1000;
+
+	return first_ms > sent_ms ? first_ms : sent_ms;
+}
+
 static void out_attributes(const struct sqs_call *s, struct json_out *o, const struct json *m)
 {
 	struct text sequence = json_tree_string(m, "sequence"), source = json_tree_string(m, "dead_from");
@@ -44,8 +53,7 @@ static void out_attributes(const struct sqs_call *s, struct json_out *o, const s
 	out_attribute(s, o, &is_open, "SenderId", TEXT(SQS_ACCOUNT));
 	out_number(s, o, &is_open, "SentTimestamp", json_tree_int(m, "sent_at_ms", 0));
 	out_number(s, o, &is_open, "ApproximateReceiveCount", json_tree_int(m, "receives", 1));
-	out_number(s, o, &is_open, "ApproximateFirstReceiveTimestamp",
-		   json_tree_int(m, "first_received_at_ms", s->req->now_ms));
+	out_number(s, o, &is_open, "ApproximateFirstReceiveTimestamp", first_received_ms(s, m));
 	out_attribute(s, o, &is_open, "AWSTraceHeader",
 		      json_tree_string(json_tree_member(m, "headers"), SQS_TRACE_HEADER));
 	out_attribute(s, o, &is_open, "MessageGroupId", json_tree_string(m, "group"));

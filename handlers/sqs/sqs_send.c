@@ -30,6 +30,7 @@ struct sending {
 	struct sqs_batch batch; /* of a single message: an entry without an id */
 	struct outgoing *messages;
 	bool is_batch;
+	struct text traceparent;   /* of the request, for its log */
 	struct sqs_entry *refused; /* the queue refused it as too large; NULL: not known */
 };
 
@@ -243,6 +244,7 @@ static void on_sent(struct request *req)
 	struct sqs_call *s = sqs_call_of(req);
 	struct sending *w = s->work;
 
+	req->asked.traceparent = w->traceparent;
 	if (sqs_problem(s) && lacks_dedupe_id(s)) {
 		sqs_fail(
 			s, SQS_INVALID_PARAMETER,
@@ -299,6 +301,9 @@ static void send(struct sqs_call *s)
 		out_close(&body);
 	}
 	out_close(&body);
+	/* As in SQS, the header of the request is not an attribute of its messages. */
+	w->traceparent = s->req->asked.traceparent;
+	s->req->asked.traceparent = (struct text){ 0 };
 	sqs_run(s, "queue_message_send", s->queue, &body, on_sent);
 }
 

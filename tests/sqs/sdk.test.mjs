@@ -231,6 +231,38 @@ test('dead letters move after maxReceiveCount, and a task moves them back', asyn
   assert.equal(Number(Results[0].ApproximateNumberOfMessagesMoved), 1);
 });
 
+test('a task moves between queues of one type only', async () => {
+  const { dead } = await stage.withDead(2);
+  const SourceArn = await stage.arn(dead);
+  const DestinationArn = await stage.arn(await stage.queue({ FifoQueue: 'true' }));
+  await assert.rejects(sqs.startMessageMoveTask({ SourceArn, DestinationArn }), { name: 'InvalidParameterValue' });
+});
+
+test('the header traceparent of a request is no attribute of its message', async () => {
+  const QueueUrl = await stage.queue();
+  const traced = stage.client();
+  const trace = (next) => (args) => {
+    args.request.headers.traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    return next(args);
+  };
+  traced.middlewareStack.add(trace, { step: 'build' });
+  await traced.sendMessage({ QueueUrl, MessageBody: 'x' });
+  const [message] = await stage.receive(QueueUrl, { MessageAttributeNames: ['All'] });
+  assert.equal(message.Body, 'x');
+  assert.equal(message.MessageAttributes, undefined);
+});
+
+test('the instant of the first receive stays, and is not before the send', async () => {
+  const QueueUrl = await stage.queue();
+  await sqs.sendMessage({ QueueUrl, MessageBody: 'x' });
+  const names = { MessageSystemAttributeNames: ['All'], WaitTimeSeconds: 5 };
+  const [first] = await stage.receive(QueueUrl, { VisibilityTimeout: 0, ...names });
+  const [second] = await stage.receive(QueueUrl, names);
+  const { SentTimestamp, ApproximateFirstReceiveTimestamp } = first.Attributes;
+  assert(Number(ApproximateFirstReceiveTimestamp) >= Number(SentTimestamp));
+  assert.equal(second.Attributes.ApproximateFirstReceiveTimestamp, ApproximateFirstReceiveTimestamp);
+});
+
 test('a purge and a deletion', async () => {
   const QueueUrl = await stage.queue();
   await sqs.sendMessage({ QueueUrl, MessageBody: 'x' });
