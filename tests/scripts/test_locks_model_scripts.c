@@ -465,7 +465,7 @@ static void compare(struct lock *l)
 {
 	const char name[] = { (char)('a' + (l - locks)), '\0' };
 	char line[CLIENTS * 64] = "";
-	int64_t count = 0; /* those that a request can have */
+	int64_t count = 0; /* of the waiters that a request can have */
 
 	for (size_t i = 0; i < l->waiters; i++)
 		count += clients[l->line[i]].joined_us >= *script_clock_us - WAITERS_US;

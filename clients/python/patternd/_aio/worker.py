@@ -16,7 +16,6 @@ from .._work import RETURN_MS, SETTLE_S, Held, Options, Outcome, Work, check
 from .transport import Transport
 
 M = TypeVar("M", bound=Held)
-Caught = list[tuple[signal.Signals, Any]]  # with the handlers before
 
 
 class _Signals:
@@ -26,7 +25,7 @@ class _Signals:
 
     def __init__(self) -> None:
         self._counts: list[Callable[[], None]] = []
-        self._before: Caught = []
+        self._before: list[tuple[signal.Signals, Any]] = []
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> _Signals:
