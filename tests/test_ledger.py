@@ -99,8 +99,9 @@ class Stage:
 
     def __init__(self, program, folder):
         folder.mkdir()
-        soon = ("--repl-diskless-sync-delay", 0)
-        self.servers = [redis_server(f"redis-{i}", folder, free_port(), *soon) for i in (0, 1)]
+        # No way ends a server. So none needs its data on the disk, where an fsync may take seconds.
+        settings = ("--appendonly", "no", "--repl-diskless-sync-delay", 0)
+        self.servers = [redis_server(f"redis-{i}", folder, free_port(), *settings) for i in (0, 1)]
         for server in self.servers:
             server.start()
         for server in self.servers:
