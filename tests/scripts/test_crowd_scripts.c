@@ -5,6 +5,7 @@
  */
 #include "board_calls.h"
 #include "queue_calls.h"
+#include "redis_clock.h"
 #include "script_stage.h"
 #include "test.h"
 
@@ -110,6 +111,7 @@ TEST(limits_of_many_keys_leave_nothing)
 		       { &ratelimit_fixed_window_script, "fixed_window" } };
 	int64_t before = memory();
 
+	server_expires_alone(&r, true);
 	for (size_t k = 0; k < 3; k++) {
 		const struct script *s = limits[k].script;
 		server_command(&r, "SCRIPT LOAD %s", s->text->source.at);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "queue_calls.h"
+#include "redis_clock.h"
 #include "script_stage.h"
 #include "test.h"
 
@@ -53,6 +54,7 @@ SUITE(.open = script_stage_open_by_clock, .close = script_stage_close, .after = 
 
 TEST(a_worker_fills_redis_with_nothing)
 {
+	server_expires_alone(&r, true);
 	work(0);
 	long long before = used_memory(), largest = 0;
 	for (int second = 1; second <= SECONDS; second++) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "line_look.h"
+#include "redis_clock.h"
 #include "run_script.h"
 #include "script_stage.h"
 #include "test.h"
@@ -213,7 +214,9 @@ TEST(all_is_forgotten_with_the_last_permit)
 	acquire((struct permit_try){ .limit = 2, .permit = "p1", .ttl_ms = 20 });
 	acquire((struct permit_try){ .limit = 2, .permit = "p2", .ttl_ms = 30 });
 	later(31);
+	server_expires_alone(&r, true);
 	wait_until(server_keys(&r) == 0, 5000);
+	server_expires_alone(&r, false);
 	look(0, 0, 0);
 	assert_int_equal(take(1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }

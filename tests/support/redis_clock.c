@@ -6,6 +6,11 @@
 
 #include "test.h"
 
+void server_expires_alone(struct redis_server *r, bool expires)
+{
+	server_command(r, "DEBUG SET-ACTIVE-EXPIRE %d", expires);
+}
+
 volatile int64_t *server_start_by_clock(struct redis_server *r, int64_t first_us)
 {
 	char path[256];
@@ -19,6 +24,7 @@ volatile int64_t *server_start_by_clock(struct redis_server *r, int64_t first_us
 	*clock_us = first_us;
 	r->proc.env = clock_read_from(path);
 	server_start(r);
+	server_expires_alone(r, false);
 	r->proc.env = NULL;
 	return clock_us;
 }
