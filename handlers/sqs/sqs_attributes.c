@@ -158,7 +158,7 @@ bool sqs_attributes_read(struct request *req, const struct json *given, bool is_
 			return false;
 		out->bytes += a->name.len + a->type.len + a->bytes.len;
 	}
-	if (out->count)
+	if (out->items)
 		qsort(out->items, out->count, sizeof(*out->items), compare);
 	return true;
 }

@@ -1,5 +1,6 @@
 #include "sqs/sqs_queue_attributes.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,14 @@ static const struct attribute *attribute_of(struct text name)
 		if (text_is(name, attributes[i].name))
 			return &attributes[i];
 	return NULL;
+}
+
+/* The attribute that a request has set, once all were checked. */
+static const struct attribute *checked(const struct json *given)
+{
+	const struct attribute *a = attribute_of(given->key);
+	assert(a);
+	return a;
 }
 
 static const struct json *first_given(const struct sqs_call *s)
@@ -231,7 +240,7 @@ static void out_annotations(struct sqs_call *s, struct json_out *body, bool is_n
 	out_object(body, "annotations");
 	sqs_tags_out_given(s, body);
 	for (const struct json *m = first_given(s); m; m = m->next) {
-		const struct attribute *a = attribute_of(m->key);
+		const struct attribute *a = checked(m);
 		if (a->kind != KEPT || (is_new && !m->text.len))
 			continue;
 		out_key(body, arena_printf(&s->req->arena, SQS_ANNOTATION "%s", a->name));
@@ -273,7 +282,7 @@ void sqs_queue_attributes_out_settings(struct sqs_call *s, struct json_out *body
 	bool keeps = json_tree_member(s->in, "tags");
 
 	for (const struct json *m = first_given(s); m; m = m->next) {
-		const struct attribute *a = attribute_of(m->key);
+		const struct attribute *a = checked(m);
 		keeps |= a->kind == KEPT;
 		out_setting(s, body, a, m->text);
 	}
@@ -433,7 +442,7 @@ static bool is_same(struct sqs_call *s, const struct attribute *a, struct text g
 const char *sqs_queue_attributes_difference(struct sqs_call *s, const struct json *queue)
 {
 	for (const struct json *m = first_given(s); m; m = m->next) {
-		const struct attribute *a = attribute_of(m->key);
+		const struct attribute *a = checked(m);
 		if (a->kind != REFUSED && !is_same(s, a, m->text, value_of(s, a, queue)))
 			return a->name;
 	}

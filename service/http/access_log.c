@@ -24,6 +24,7 @@ void access_log(struct request *req, int status, int64_t duration_us)
 		return;
 	size_t name_count = 0;
 	const char *label_name = NULL;
+	const struct operation *op = request_operation(req);
 	bool names = strcmp(config()->log_names, "on") == 0;
 	struct log_request line = {
 		.request_id = req->asked.request_id,
@@ -33,8 +34,8 @@ void access_log(struct request *req, int status, int64_t duration_us)
 		.resources = name_count,
 		.label = names ? resource_logged(req, &label_name) : (struct text){ 0 },
 		.label_name = label_name,
-		.operation = request_operation(req) ? request_operation(req)->id : "-",
-		.method = req->gateway        ? req->gateway->op->method
+		.operation = op ? op->id : "-",
+		.method = req->gateway && op  ? op->method
 			  : req->asked.method ? req->asked.method
 					      : "-",
 		.status = status,

@@ -317,9 +317,12 @@ static void retry(struct waiter *w)
 
 static bool is_served(const struct waiter *w)
 {
-	for (size_t i = 0; i < w->count; i++)
-		if (topology_serves(w->channels[i].channel->name))
+	for (size_t i = 0; i < w->count; i++) {
+		const struct channel *ch = w->channels[i].channel;
+		assert(ch);
+		if (topology_serves(ch->name))
 			return true;
+	}
 	return false;
 }
 
