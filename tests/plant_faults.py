@@ -70,10 +70,19 @@ def planted(fault):
     return "".join(lines)
 
 
+def tests_of(build):
+    """The tests of the build by name. CTest lists them from another folder, because it empties the
+    log of the folder where it runs.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "CTestTestfile.cmake").write_text(f'subdirs("{build.resolve()}")\n')
+        listed = subprocess.check_output(["ctest", "--show-only=json-v1"], cwd=folder)
+    return {test["name"]: test for test in json.loads(listed)["tests"]}
+
+
 class Planter:
     def __init__(self, build, pattern):
-        self.build, listed = build, subprocess.check_output(["ctest", "--show-only=json-v1"], cwd=build)
-        self.tests = {test["name"]: test for test in json.loads(listed)["tests"]}
+        self.build, self.tests = build, tests_of(build)
         entries = json.loads((build / "compile_commands.json").read_text())
         (self.compile,) = [shlex.split(e["command"]) for e in entries if e["file"].endswith("/generated/scripts.c")]
         own = [name for name in self.tests if re.search(rf"/(test_)?{pattern}(_|$)", name)]
