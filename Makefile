@@ -60,12 +60,11 @@ of_arch = $(1)
 endif
 # Tests mostly wait, with a sanitizer less than without.
 TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
-# What fails beside the others is tried once more, one after the other. CTest's log then has both
-# runs, because RELIABILITY.md counts both.
-run_tests = ctest --preset $(1) --output-on-failure $(2) || { \
-	log=$(patsubst build-release,build,build-$(firstword $(1)))/Testing/Temporary/LastTest.log; \
-	cp $$log $$log.first; \
-	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any . --output-on-failure; status=$$?; \
+# CTest with the arguments $(2), for the build folder $(1). What fails beside the others is tried once
+# more, one after the other. CTest's log then has both runs, because RELIABILITY.md counts both.
+run_tests = ctest $(2) --output-on-failure || { \
+	log=$(1)/Testing/Temporary/LastTest.log; cp $$log $$log.first; \
+	ctest --test-dir $(1) --rerun-failed --fixture-exclude-any . --output-on-failure; status=$$?; \
 	cat $$log >>$$log.first; mv $$log.first $$log; exit $$status; }
 PREFIX := /usr/local
 # ON: `make test` tries the program as `make build` links it, with link-time optimisation.
@@ -112,7 +111,7 @@ test: packages-test ## all tests, on real redis-servers; LTO=ON: of the program 
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@$(call run_tests,release -j $(TEST_JOBS))
+	@$(call run_tests,build,--preset release -j $(TEST_JOBS))
 
 # The tests of one pattern or of several, by the folders in handlers/: the scripts, the examples and
 # the tests of the API on one server and on a Cluster, the page; the tests that have a row for each
@@ -124,7 +123,7 @@ check: packages-test packages-lint ## one pattern, or several: PATTERN=locks
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@status=0; ($(call run_tests,release -j $(TEST_JOBS),-R \
+	@status=0; ($(call run_tests,build,--preset release -j $(TEST_JOBS) -R \
 		'^(scripts|api|cluster|examples|examples_cluster|examples_replica)/(test_)?($(ANY))(_|$$)|^($(ANY))[_/]|^api/test_(kinds|names|history|name_history)$$|^(contract_rules|script_costs|plain_blocks)$$|^docs_cluster/($(ANY))$$|^docs/($(ANY)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$')) || status=1; \
 	for x in $(PATTERN); do tests/validate_exchanges.py --pattern $$x build/generated/openapi.json \
 		build/exchanges/*.jsonl || status=1; done; \
@@ -138,7 +137,7 @@ SPACE := $() $()
 test-asan: packages-test ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@$(call run_tests,asan -j $$((2 * $(JOBS))) $(if $(CLUSTER),,--label-exclude cluster))
+	@$(call run_tests,build-asan,--preset asan -j $$((2 * $(JOBS))) $(if $(CLUSTER),,--label-exclude cluster))
 
 # TypeScript clients that two generators of npm's make of the contract, the packages of clients/, and
 # programs that use an AWS SDK.
@@ -151,7 +150,7 @@ test-clients: packages-clients tests/sqs/node_modules/.package-lock.json build #
 test-valgrind: packages-valgrind ## tests under memcheck
 	@cmake --preset valgrind >/dev/null
 	@cmake --build --preset valgrind -j $(JOBS)
-	@$(call run_tests,valgrind -j $$((4 * $(JOBS))))
+	@$(call run_tests,build-valgrind,--preset valgrind -j $$((4 * $(JOBS))))
 
 # The pages /ui and /docs, and the site, in Chromium, which is steered by playwright-core.
 test-browser: packages-browser packages-site tests/browser/node_modules/.package-lock.json build ## /ui, /docs and the site in Chromium
@@ -318,8 +317,7 @@ EMULATED := $(basename $(notdir $(wildcard tests/unit/test_*.c tests/scripts/tes
 test-emulated: packages-arch-test
 	@cmake --preset release -B build$(FOREIGN) $(CROSS) -DPATTERND_TESTS=ON -DPATTERND_WEB=OFF >/dev/null
 	@cmake --build build$(FOREIGN) -j $(JOBS) --target $(EMULATED) clock_ahead
-	@cd build$(FOREIGN) && { ctest -j $(TEST_JOBS) --no-tests=error --fixture-exclude-any build -R '^(unit|scripts)/' || \
-		ctest --rerun-failed --fixture-exclude-any build --output-on-failure; }
+	@$(call run_tests,build$(FOREIGN),--test-dir build$(FOREIGN) -j $(TEST_JOBS) --no-tests=error --fixture-exclude-any build -R '^(unit|scripts)/')
 
 # The package, made and tried in a fresh Debian 12 and a fresh Debian 13.
 test-deb: packages-roots ## the package in fresh Debian roots
